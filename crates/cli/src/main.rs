@@ -1,0 +1,2 @@
+//! The aiperf command line.
+fn main() {}

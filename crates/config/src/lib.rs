@@ -1,0 +1,13 @@
+//! What is a run? One settled description, with every default filled in and every contradiction refused. The
+//! rooms downstream read it and never reject any of it.
+
+mod run;
+mod secret;
+
+pub use run::{
+    Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind,
+    ExportLevel, FileDataset, FileFormat, FixedSchedule, Header, IpVersion, LoadMode, Normal, OutputConfig,
+    PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, StopRule, SyntheticDataset, Target, TokenizerConfig,
+    TokenizerSource, Ui,
+};
+pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, redact_text};

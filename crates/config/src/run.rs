@@ -1,0 +1,483 @@
+//! The settled description of one run.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::{Secret, SecretUrl};
+
+/// Everything a run needs to know.
+#[derive(Clone, Debug)]
+pub struct RunConfig {
+    /// 12 hex digits that name the run.
+    pub benchmark_id: String,
+    /// The seed in effect: the one given, or one drawn for this run.
+    pub seed: u64,
+    /// Whether the seed was given; only then are session ids counted instead of random.
+    pub seed_given: bool,
+    /// Model names; the first is the default.
+    pub models: Vec<String>,
+    /// Where and how requests go.
+    pub endpoint: EndpointConfig,
+    /// What is sent.
+    pub dataset: DatasetConfig,
+    /// What counts tokens.
+    pub tokenizer: TokenizerConfig,
+    /// The phases, in order: at most one warmup, then profiling.
+    pub phases: Vec<PhaseConfig>,
+    /// Run is cancelled when errors / records of the profiling phase exceeds this (T-63).
+    pub failed_request_threshold: Option<f64>,
+    /// Round trip to subtract in the network-adjusted copies, ms.
+    pub network_latency_mean_ms: Option<f64>,
+    /// What is written.
+    pub output: OutputConfig,
+    /// How the client itself runs.
+    pub runtime: RuntimeConfig,
+    /// A verdict `suspect` is exit code 3.
+    pub strict_load: bool,
+    /// The command line as recorded in results, secrets redacted (MX-105).
+    pub cli_command: String,
+    /// `input_config` of the JSON export: what was set, in the reference's layout (MX-104).
+    pub input_config: Value,
+}
+
+impl RunConfig {
+    /// The profiling phase.
+    pub fn profiling(&self) -> &PhaseConfig {
+        // Invariant: settling puts exactly one profiling phase last.
+        &self.phases[self.phases.len() - 1]
+    }
+}
+
+/// An API dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndpointKind {
+    /// `POST /v1/chat/completions`
+    Chat,
+    /// `POST /v1/completions`
+    Completions,
+    /// `POST /v1/embeddings`
+    Embeddings,
+}
+
+impl EndpointKind {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            EndpointKind::Chat => "chat",
+            EndpointKind::Completions => "completions",
+            EndpointKind::Embeddings => "embeddings",
+        }
+    }
+
+    /// Path below the base URL.
+    pub fn path(self) -> &'static str {
+        match self {
+            EndpointKind::Chat => "/v1/chat/completions",
+            EndpointKind::Completions => "/v1/completions",
+            EndpointKind::Embeddings => "/v1/embeddings",
+        }
+    }
+
+    /// Whether answers can be streamed.
+    pub fn can_stream(self) -> bool {
+        self != EndpointKind::Embeddings
+    }
+
+    /// Whether answers are text made of tokens.
+    pub fn produces_tokens(self) -> bool {
+        self != EndpointKind::Embeddings
+    }
+
+    /// Whether the input is text that is counted in tokens.
+    pub fn tokenizes_input(self) -> bool {
+        true
+    }
+
+    /// Whether a request carries one turn only.
+    pub fn single_turn_only(self) -> bool {
+        self != EndpointKind::Chat
+    }
+
+    /// Title of the metrics table (MX-130).
+    pub fn metrics_title(self) -> &'static str {
+        match self {
+            EndpointKind::Chat | EndpointKind::Completions => "LLM Metrics",
+            EndpointKind::Embeddings => "Embeddings Metrics",
+        }
+    }
+}
+
+/// Where requests go.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A server, with the base URL as given.
+    Server(SecretUrl),
+    /// `mock://…`: a server started inside the process; the text as given.
+    Mock(String),
+}
+
+/// A header the user asked for.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// Name, as typed.
+    pub name: String,
+    /// Value; printed only when the name is not that of a credential.
+    pub value: Secret,
+}
+
+/// Which addresses a name may resolve to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4 only.
+    #[default]
+    V4,
+    /// IPv6 only.
+    V6,
+    /// Both, IPv6 as the system orders them.
+    Auto,
+}
+
+/// When connections are used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConnectionReuse {
+    /// Free connections are reused, oldest first.
+    #[default]
+    Pooled,
+}
+
+/// Where and how requests go.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// API dialect.
+    pub kind: EndpointKind,
+    /// The server.
+    pub target: Target,
+    /// Path that replaces the dialect's (`--endpoint`).
+    pub custom_path: Option<String>,
+    /// Ask for streamed answers.
+    pub streaming: bool,
+    /// Bearer token.
+    pub api_key: Option<Secret>,
+    /// Extra headers, in order.
+    pub headers: Vec<Header>,
+    /// Extra top-level body keys, in order.
+    pub extra_inputs: Map<String, Value>,
+    /// `max_tokens` instead of `max_completion_tokens` on chat.
+    pub use_legacy_max_tokens: bool,
+    /// Token counts from the server's usage instead of the client's tokenizer.
+    pub use_server_token_count: bool,
+    /// Ask for usage on every chunk.
+    pub per_chunk_usage: bool,
+    /// Limit on one request; `None` is none.
+    pub request_timeout: Option<Duration>,
+    /// Connection policy.
+    pub connection_reuse: ConnectionReuse,
+    /// Source addresses, used round robin.
+    pub bind_addresses: Vec<IpAddr>,
+}
+
+/// A normal distribution of whole numbers, drawn by SY-11.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Normal {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation; 0 is a constant.
+    pub stddev: f64,
+}
+
+/// The text that prompts are cut from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Corpus {
+    /// Shakespeare.
+    #[default]
+    Sonnet,
+    /// Source code, logs, configuration.
+    Coding,
+    /// Random token ids.
+    Random,
+}
+
+/// Order in which conversations are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sampling {
+    /// In order, wrapping.
+    #[default]
+    Sequential,
+    /// Uniform, with replacement.
+    Random,
+    /// Reshuffled after each full pass.
+    Shuffle,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub struct DatasetConfig {
+    /// Where it comes from.
+    pub source: DatasetSource,
+    /// Order of drawing.
+    pub sampling: Sampling,
+    /// Cap on delays between turns.
+    pub inter_turn_delay_cap: Option<Duration>,
+    /// Output limit for turns without one.
+    pub osl: Option<Normal>,
+    /// Verbatim system prompt.
+    pub system_prompt: Option<String>,
+    /// Corpus by choice; else that of the source.
+    pub corpus: Option<Corpus>,
+}
+
+/// Where conversations come from.
+#[derive(Clone, Debug)]
+pub enum DatasetSource {
+    /// Generated text.
+    Synthetic(SyntheticDataset),
+    /// A file or folder.
+    File(FileDataset),
+}
+
+/// Generated text.
+#[derive(Clone, Debug)]
+pub struct SyntheticDataset {
+    /// Number of conversations.
+    pub entries: u64,
+    /// Input length of a turn, tokens.
+    pub isl: Normal,
+    /// Turns of a conversation.
+    pub turns: Normal,
+    /// Delay before a turn after the first, ms.
+    pub turn_delay: Normal,
+    /// Factor on the delays.
+    pub turn_delay_ratio: f64,
+    /// Texts in the one turn.
+    pub batch_size: u32,
+    /// Prefix pool: number of prefixes, tokens of each.
+    pub prefix_pool: Option<(u32, u32)>,
+    /// Tokens of the system message shared by all conversations.
+    pub shared_system_prompt_length: Option<u32>,
+    /// Tokens of a user message put before each conversation.
+    pub user_context_prompt_length: Option<u32>,
+}
+
+/// A file format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileFormat {
+    /// One request per line.
+    SingleTurn,
+    /// One conversation per line.
+    MultiTurn,
+    /// A pool to draw from.
+    RandomPool,
+    /// Lengths, hash ids, texts, messages or payloads with recorded times.
+    MooncakeTrace,
+    /// Whole bodies, one per line.
+    RawPayload,
+    /// The layout of `inputs.json`.
+    InputsJson,
+}
+
+impl FileFormat {
+    /// Every format that is built.
+    pub const ALL: [FileFormat; 6] = [
+        FileFormat::SingleTurn,
+        FileFormat::MultiTurn,
+        FileFormat::RandomPool,
+        FileFormat::MooncakeTrace,
+        FileFormat::RawPayload,
+        FileFormat::InputsJson,
+    ];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileFormat::SingleTurn => "single_turn",
+            FileFormat::MultiTurn => "multi_turn",
+            FileFormat::RandomPool => "random_pool",
+            FileFormat::MooncakeTrace => "mooncake_trace",
+            FileFormat::RawPayload => "raw_payload",
+            FileFormat::InputsJson => "inputs_json",
+        }
+    }
+}
+
+/// A file or folder to read.
+#[derive(Clone, Debug)]
+pub struct FileDataset {
+    /// The path, as given.
+    pub path: PathBuf,
+    /// Its format, declared or detected.
+    pub format: FileFormat,
+    /// Whether the format was detected.
+    pub detected: bool,
+    /// Draws of a random pool; conversations to load otherwise.
+    pub entries: Option<u64>,
+    /// Tokens per hash block.
+    pub block_size: Option<u32>,
+    /// Drop recorded times and delays.
+    pub ignore_trace_delays: bool,
+    /// Keep rows with start ≤ timestamp ≤ end, ms; only with a fixed schedule.
+    pub window: (Option<f64>, Option<f64>),
+    /// Items per modality of a random pool: texts, images, audios, videos.
+    pub pool_batch: [u32; 4],
+}
+
+/// What counts tokens.
+#[derive(Clone, Debug)]
+pub struct TokenizerConfig {
+    /// Which tokenizer.
+    pub source: TokenizerSource,
+    /// Branch, tag or commit on the hub.
+    pub revision: String,
+    /// Count inputs through the chat template.
+    pub apply_chat_template: bool,
+}
+
+/// Which tokenizer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenizerSource {
+    /// The embedded `o200k_base`.
+    Builtin,
+    /// A hub name, a folder, or a `tokenizer.json`.
+    Named(String),
+}
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrival {
+    /// Evenly spaced.
+    Constant,
+    /// Exponential gaps.
+    Poisson,
+    /// Gamma gaps of this shape.
+    Gamma(f64),
+}
+
+/// When a fixed schedule plays.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FixedSchedule {
+    /// Time of the schedule that is T0, ms; `None` is the first timestamp.
+    pub zero_ms: Option<f64>,
+}
+
+/// Which programme a phase runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoadMode {
+    /// As fast as the slots allow.
+    Burst,
+    /// Arrivals at a rate, per second.
+    Rate {
+        /// Requests per second.
+        rate: f64,
+        /// Spacing.
+        arrival: Arrival,
+    },
+    /// Recorded times.
+    FixedSchedule(FixedSchedule),
+}
+
+/// What ends issuing; all that are given apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StopRule {
+    /// Requests issued.
+    pub requests: Option<u64>,
+    /// Sessions started.
+    pub sessions: Option<u64>,
+    /// Time since T0.
+    pub duration: Option<Duration>,
+}
+
+/// Linear ramps at the start of a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RampTimes {
+    /// Of the concurrency cap.
+    pub concurrency: Option<Duration>,
+    /// Of the rate.
+    pub rate: Option<Duration>,
+}
+
+/// Requests that the client breaks off on purpose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cancellation {
+    /// Share of requests, 0 to 1.
+    pub share: f64,
+    /// From the last byte sent to the close.
+    pub delay: Duration,
+}
+
+/// One load programme.
+#[derive(Clone, Debug)]
+pub struct PhaseConfig {
+    /// Warmup or profiling.
+    pub kind: aiperf_types::PhaseKind,
+    /// The programme.
+    pub mode: LoadMode,
+    /// Cap on live sessions; `None` is none.
+    pub concurrency: Option<u32>,
+    /// Ramps.
+    pub ramps: RampTimes,
+    /// What ends issuing.
+    pub stop: StopRule,
+    /// How long requests in flight may finish after the duration; `None` is for ever.
+    pub grace: Option<Duration>,
+    /// Requests broken off on purpose.
+    pub cancellation: Option<Cancellation>,
+}
+
+/// How much is written per request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExportLevel {
+    /// Aggregates only.
+    Summary,
+    /// One line per request.
+    #[default]
+    Records,
+    /// And everything that came back.
+    Raw,
+}
+
+/// What is written, and where.
+#[derive(Clone, Debug)]
+pub struct OutputConfig {
+    /// Folder of the results.
+    pub dir: PathBuf,
+    /// Prefix of the file names, when one was chosen.
+    pub prefix: Option<String>,
+    /// Detail.
+    pub level: ExportLevel,
+    /// `trace_data` in the records.
+    pub http_trace: bool,
+    /// A console table of the trace timings.
+    pub show_trace_timing: bool,
+    /// Internal metrics are shown and exported.
+    pub show_internal_metrics: bool,
+    /// Experimental metrics are computed, shown and exported.
+    pub show_experimental_metrics: bool,
+}
+
+/// What the user sees while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ui {
+    /// Nothing, and no live lines: chosen explicitly.
+    None,
+    /// Log lines and the live block: not a terminal.
+    Lines,
+    /// One bar at a time.
+    Simple,
+}
+
+/// How the client itself runs.
+#[derive(Clone, Debug)]
+pub struct RuntimeConfig {
+    /// Network workers; `None` is by cores.
+    pub workers: Option<usize>,
+    /// Record processors; `None` is by cores.
+    pub record_processors: Option<usize>,
+    /// Progress.
+    pub ui: Ui,
+    /// Seconds between live blocks; `None` is the default of the view, 0 is off.
+    pub stats_interval: Option<Duration>,
+    /// Lowest level that is logged: 0 trace … 7 critical (MX-143).
+    pub log_level: u8,
+}

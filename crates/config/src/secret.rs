@@ -1,0 +1,198 @@
+//! Secrets travel in types that do not print them.
+
+use std::fmt;
+
+use url::Url;
+
+/// What stands where a secret was.
+pub const REDACTED: &str = "<redacted>";
+
+/// A secret text: an API key or the value of a credential header. Neither `Debug` nor `Display` shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    /// Wraps `text`.
+    pub fn new(text: impl Into<Box<str>>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The secret itself; only for the bytes that go to the server.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+/// A URL that prints with its credentials hidden: user info and signing parameters become `<redacted>`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretUrl {
+    url: Url,
+    /// As typed, for exports that show the reference as given.
+    typed: Box<str>,
+}
+
+impl SecretUrl {
+    /// Wraps a parsed URL and the text it was parsed from.
+    pub fn new(url: Url, typed: impl Into<Box<str>>) -> SecretUrl {
+        SecretUrl { url, typed: typed.into() }
+    }
+
+    /// The URL itself, credentials included; only for what goes to the server.
+    pub fn expose(&self) -> &Url {
+        &self.url
+    }
+
+    /// The text as typed, credentials hidden.
+    pub fn typed(&self) -> String {
+        redact_text(&self.typed)
+    }
+}
+
+impl fmt::Display for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&redact_text(self.url.as_str()))
+    }
+}
+
+impl fmt::Debug for SecretUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Whether a header of this name carries a credential.
+pub fn is_secret_header(name: &str) -> bool {
+    const EXACT: [&str; 8] = [
+        "authorization",
+        "proxy-authorization",
+        "x-api-key",
+        "api-key",
+        "cookie",
+        "set-cookie",
+        "x-session-affinity",
+        "x-auth-token",
+    ];
+    let name = name.to_ascii_lowercase();
+    EXACT.contains(&name.as_str())
+        || ["token", "secret", "password", "apikey", "api-key", "credential"].iter().any(|part| name.contains(part))
+}
+
+/// Query parameters that sign a URL or carry a key, compared without case.
+const SECRET_PARAMETERS: [&str; 18] = [
+    "x-amz-signature",
+    "x-amz-credential",
+    "x-amz-security-token",
+    "x-goog-signature",
+    "x-goog-credential",
+    "signature",
+    "sig",
+    "awsaccesskeyid",
+    "googleaccessid",
+    "key-pair-id",
+    "policy",
+    "token",
+    "access_token",
+    "api_key",
+    "apikey",
+    "api-key",
+    "key",
+    "password",
+];
+
+/// `text` with the credentials of every URL in it hidden: user info, and the values of signing parameters.
+pub fn redact_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        // A URL ends at white space or a quote; an authority at the first of `/?#`.
+        let end = after.find(|c: char| c.is_whitespace() || "\"'<>`".contains(c)).unwrap_or(after.len());
+        let (url, tail) = after.split_at(end);
+        let authority_end = url.find(['/', '?', '#']).unwrap_or(url.len());
+        let (authority, path) = url.split_at(authority_end);
+        match authority.rfind('@') {
+            Some(at) => {
+                out.push_str(REDACTED);
+                out.push_str(&authority[at..]);
+            }
+            None => out.push_str(authority),
+        }
+        redact_query(path, &mut out);
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
+}
+
+fn redact_query(path: &str, out: &mut String) {
+    let Some((path, query)) = path.split_once('?') else {
+        out.push_str(path);
+        return;
+    };
+    out.push_str(path);
+    out.push('?');
+    let (query, fragment) = query.split_once('#').map_or((query, None), |(query, fragment)| (query, Some(fragment)));
+    for (index, pair) in query.split('&').enumerate() {
+        if index > 0 {
+            out.push('&');
+        }
+        match pair.split_once('=') {
+            Some((name, _)) if SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) => {
+                out.push_str(name);
+                out.push('=');
+                out.push_str(REDACTED);
+            }
+            _ => out.push_str(pair),
+        }
+    }
+    if let Some(fragment) = fragment {
+        out.push('#');
+        out.push_str(fragment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_do_not_print() {
+        let secret = Secret::new("sk-123");
+        assert_eq!(format!("{secret} {secret:?}"), "<redacted> <redacted>");
+        let url = SecretUrl::new(Url::parse("https://u:p@h/x?sig=abc").unwrap(), "https://u:p@h/x?sig=abc");
+        assert_eq!(format!("{url}"), "https://<redacted>@h/x?sig=<redacted>");
+        assert_eq!(format!("{url:?}"), "https://<redacted>@h/x?sig=<redacted>");
+        assert_eq!(url.typed(), "https://<redacted>@h/x?sig=<redacted>");
+    }
+
+    #[test]
+    fn urls_inside_text_are_redacted_and_the_rest_is_kept() {
+        let text = "cannot read 'https://b.s3.amazonaws.com/t.jsonl?X-Amz-Signature=ab%2Fc&x=1#f' (http://me:pw@h:1/)";
+        assert_eq!(
+            redact_text(text),
+            "cannot read 'https://b.s3.amazonaws.com/t.jsonl?X-Amz-Signature=<redacted>&x=1#f' (http://<redacted>@h:1/)"
+        );
+        assert_eq!(redact_text("nothing here: a@b?token=x"), "nothing here: a@b?token=x");
+    }
+
+    #[test]
+    fn credential_headers_are_known_in_any_case() {
+        for name in ["Authorization", "X-API-Key", "api-key", "Cookie", "X-Session-Affinity", "X-Auth-Token"] {
+            assert!(is_secret_header(name), "{name}");
+        }
+        assert!(!is_secret_header("Content-Type"));
+    }
+}

@@ -1,0 +1,77 @@
+//! Request bodies as shared slices, and texts that are counted at most once.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+
+/// A request body: its bytes in order, in as few shared slices as it was made of. Cloning copies pointers.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    segments: Vec<Bytes>,
+    len: usize,
+}
+
+impl Body {
+    /// A body of one slice.
+    pub fn single(bytes: impl Into<Bytes>) -> Body {
+        let bytes = bytes.into();
+        Body { len: bytes.len(), segments: vec![bytes] }
+    }
+
+    /// Appends a slice.
+    pub fn push(&mut self, bytes: impl Into<Bytes>) {
+        let bytes = bytes.into();
+        if !bytes.is_empty() {
+            self.len += bytes.len();
+            self.segments.push(bytes);
+        }
+    }
+
+    /// The slices, in order.
+    pub fn segments(&self) -> &[Bytes] {
+        &self.segments
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All bytes in one piece; free when there is one slice.
+    pub fn to_bytes(&self) -> Bytes {
+        match self.segments.as_slice() {
+            [one] => one.clone(),
+            many => many.concat().into(),
+        }
+    }
+}
+
+/// A text whose token count is found once, by whichever thread first needs it. A text whose count is known
+/// from the start need not keep its characters.
+#[derive(Debug, Default)]
+pub struct CountedText {
+    text: Box<str>,
+    tokens: OnceLock<u64>,
+}
+
+impl CountedText {
+    /// A text to be counted when first asked for.
+    pub fn new(text: impl Into<Box<str>>) -> CountedText {
+        CountedText { text: text.into(), tokens: OnceLock::new() }
+    }
+
+    /// A text that was counted when it was made; the characters are not kept.
+    pub fn known(tokens: u64) -> CountedText {
+        CountedText { text: Box::default(), tokens: OnceLock::from(tokens) }
+    }
+
+    /// The number of tokens, counted by `count` if nobody has yet.
+    pub fn tokens(&self, count: impl FnOnce(&str) -> u64) -> u64 {
+        *self.tokens.get_or_init(|| count(&self.text))
+    }
+}

@@ -1,0 +1,15 @@
+//! The plain data that moves from room to room: conversations and their turns on the way out, request records
+//! on the way back. Types only; every room that makes or reads them says what they mean there.
+
+mod body;
+mod conversation;
+mod record;
+mod usage;
+
+pub use body::{Body, CountedText};
+pub use conversation::{ContextMode, Content, Conversation, Media, MediaKind, TextGroup, Turn};
+pub use record::{
+    Answer, Channel, ContentEvent, HttpTrace, Identity, Packet, PhaseKind, PlanInstants, RawEvent, RawResponse,
+    RequestError, RequestFacts, RequestRecord, TokenCounts, TransportFacts,
+};
+pub use usage::{SpecDecode, Usage};
