@@ -1,1 +1,191 @@
-//! See ARCHITECTURE.md.
+//! What is sent? From a file or a generator to conversations of turns.
+//!
+//! A dataset is opened in one step (files are indexed: every record is checked, texts are not kept) and its
+//! conversations are built one by one, by any thread in any order, just before they are due.
+
+mod error;
+mod note;
+mod random;
+mod sampler;
+mod shim;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileFormat};
+use aiperf_types::Conversation;
+
+pub use error::{DatasetError, Invalid, Place};
+pub use note::{Note, NoteLevel};
+pub use sampler::Sampler;
+pub use shim::Tokenizer;
+
+/// How many conversations there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Len {
+    /// All of them are known.
+    Exact(u64),
+    /// At least so many: the file is still being read.
+    AtLeast(u64),
+}
+
+impl Len {
+    /// Conversations that can be built now.
+    pub fn known(self) -> u64 {
+        match self {
+            Len::Exact(len) | Len::AtLeast(len) => len,
+        }
+    }
+
+    /// Whether more may follow.
+    pub fn is_growing(self) -> bool {
+        matches!(self, Len::AtLeast(_))
+    }
+}
+
+/// When one turn wants to leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TurnOutline {
+    /// Recorded time, ms; drives only the fixed schedule.
+    pub timestamp_ms: Option<f64>,
+    /// Wait after the previous turn returned, ms.
+    pub delay_ms: Option<f64>,
+}
+
+/// A conversation without its text: how many turns, and when they want to leave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outline {
+    first: TurnOutline,
+    rest: Box<[TurnOutline]>,
+}
+
+impl Outline {
+    /// The outline of a conversation of one turn.
+    pub fn one(first: TurnOutline) -> Outline {
+        Outline { first, rest: Box::default() }
+    }
+
+    /// The outline of a conversation; `rest` are the turns after the first.
+    pub fn new(first: TurnOutline, rest: impl Into<Box<[TurnOutline]>>) -> Outline {
+        Outline { first, rest: rest.into() }
+    }
+
+    /// Number of turns, at least 1.
+    pub fn turns(&self) -> u32 {
+        self.rest.len() as u32 + 1
+    }
+
+    /// Recorded time of the first turn, ms.
+    pub fn first_timestamp_ms(&self) -> Option<f64> {
+        self.first.timestamp_ms
+    }
+
+    /// When turn `index` wants to leave.
+    pub fn turn(&self, index: u32) -> Option<TurnOutline> {
+        match index {
+            0 => Some(self.first),
+            _ => self.rest.get(index as usize - 1).copied(),
+        }
+    }
+}
+
+/// Conversations by index. Shared by all threads; nothing but the index is kept in memory.
+pub trait Dataset: Send + Sync {
+    /// How many conversations there are.
+    fn len(&self) -> Len;
+
+    /// Blocks until conversation `index` is known, or reading has ended, and returns the length then.
+    fn wait_for(&self, index: u64) -> Len {
+        let _ = index;
+        self.len()
+    }
+
+    /// Turns and times of conversation `index`, without its text. Cheap.
+    ///
+    /// # Panics
+    /// When `index` is not below `len().known()`.
+    fn outline(&self, index: u64) -> Outline;
+
+    /// Makes conversation `index`: the same one whenever and wherever it is called.
+    ///
+    /// # Panics
+    /// When `index` is not below `len().known()`.
+    fn build(&self, index: u64) -> Result<Conversation, DatasetError>;
+
+    /// Turns of all conversations together; `None` while the file is still being read.
+    fn total_turns(&self) -> Option<u64>;
+
+    /// A bad record that was found after the dataset was opened.
+    fn fault(&self) -> Option<DatasetError> {
+        None
+    }
+
+    /// What the user should know; complete once `len` is exact.
+    fn notes(&self) -> Vec<Note> {
+        Vec::new()
+    }
+}
+
+/// What a dataset must know of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenContext<'a> {
+    /// The seed in effect.
+    pub seed: u64,
+    /// Whether it was given: session ids are counted then, random otherwise.
+    pub seed_given: bool,
+    /// The run's tokenizer; needed wherever prompts are made.
+    pub tokenizer: Option<&'a Tokenizer>,
+    /// The endpoint that the conversations go to.
+    pub endpoint: EndpointKind,
+    /// Streamed answers are asked for.
+    pub streaming: bool,
+    /// The profiling phase plays a fixed schedule.
+    pub fixed_schedule: bool,
+    /// Prompts shrink by what the chat template adds.
+    pub apply_chat_template: bool,
+}
+
+/// Opens a dataset. A bad record that is met before the first conversation can be sent is an error; one met
+/// later is a [`Dataset::fault`].
+pub fn open(config: &DatasetConfig, context: &OpenContext<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
+    let _ = context;
+    match &config.source {
+        DatasetSource::Synthetic(_) => {
+            Err(DatasetError::NotBuilt { what: "synthetic".into(), help: String::new() })
+        }
+        DatasetSource::File(file) => {
+            Err(DatasetError::NotBuilt { what: file.format.name().into(), help: String::new() })
+        }
+    }
+}
+
+/// A format found by looking at a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detected {
+    /// The format.
+    pub format: FileFormat,
+    /// Whether its first record carries what makes a fixed schedule of a run.
+    pub timed: bool,
+}
+
+/// Finds the format of `path` by its first record.
+pub fn detect(path: &Path) -> Result<Detected, DatasetError> {
+    Err(DatasetError::Undetected(format!("{}: not yet", path.display())))
+}
+
+/// What times the first record of a file carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// A timestamp that is not null.
+    pub timestamp: bool,
+    /// A delay that is not null.
+    pub delay: bool,
+    /// The format plays a fixed schedule by itself when the timestamp is there.
+    pub promotes: bool,
+}
+
+/// What times the first record of `path`, a file of `format`, carries.
+pub fn first_record_timing(path: &Path, format: FileFormat) -> Result<Timing, DatasetError> {
+    let _ = (path, format);
+    Ok(Timing::default())
+}

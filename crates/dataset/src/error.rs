@@ -1,0 +1,111 @@
+//! Why a dataset cannot be used. A message names the file, the line, the field, the rule and the next step.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Why a dataset cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DatasetError {
+    /// There is nothing at the path.
+    #[error("dataset {dataset}: {} does not exist; check --input-file", .path.display())]
+    Missing {
+        /// Format, as declared; `file` while it is still to be detected.
+        dataset: String,
+        /// The path, as given.
+        path: PathBuf,
+    },
+    /// The path is there and cannot be read.
+    #[error("cannot read {}: {reason}", .path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system, or the decompressor, said.
+        reason: String,
+    },
+    /// A record breaks a rule.
+    #[error("{0}")]
+    Invalid(Box<Invalid>),
+    /// No format, or more than one, fits the first record.
+    #[error("{0}")]
+    Undetected(String),
+    /// The format, or a way of storing it, is known but not built yet.
+    #[error("{what} is not supported yet by this version{}", hint(.help))]
+    NotBuilt {
+        /// The format or file kind.
+        what: String,
+        /// What to do instead; may be empty.
+        help: String,
+    },
+    /// The dataset as a whole does not go with an option, an endpoint or a schedule.
+    #[error("{0}")]
+    Unsuitable(String),
+    /// Nothing is left to send.
+    #[error("{0}")]
+    Empty(String),
+    /// Prompts cannot be made.
+    #[error("{0}")]
+    Prompt(String),
+}
+
+fn hint(help: &str) -> String {
+    if help.is_empty() { String::new() } else { format!("; {help}") }
+}
+
+/// A record that breaks a rule, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The file.
+    pub file: PathBuf,
+    /// Where in the file.
+    pub place: Place,
+    /// The field, or empty when the record as a whole is meant.
+    pub field: String,
+    /// The rule that is broken, and what to do.
+    pub rule: String,
+}
+
+/// Where in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// 1-based line.
+    Line(u64),
+    /// A path inside one JSON document, such as `data[3]`.
+    Json(String),
+    /// Byte offset of a record that was fine when it was indexed.
+    Offset(u64),
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Line(line) => write!(f, "{}:{line}: ", self.file.display())?,
+            Place::Json(path) if path.is_empty() => write!(f, "{}: ", self.file.display())?,
+            Place::Json(path) => write!(f, "{}: {path}: ", self.file.display())?,
+            Place::Offset(offset) => write!(f, "{} (byte {offset}): ", self.file.display())?,
+        }
+        if !self.field.is_empty() {
+            write!(f, "field `{}`: ", self.field)?;
+        }
+        f.write_str(&self.rule)
+    }
+}
+
+impl DatasetError {
+    pub(crate) fn invalid(
+        file: &Path,
+        place: Place,
+        field: impl Into<String>,
+        rule: impl Into<String>,
+    ) -> DatasetError {
+        DatasetError::Invalid(Box::new(Invalid {
+            file: file.to_owned(),
+            place,
+            field: field.into(),
+            rule: rule.into(),
+        }))
+    }
+
+    pub(crate) fn io(path: &Path, error: &std::io::Error) -> DatasetError {
+        DatasetError::Unreadable { path: path.to_owned(), reason: error.to_string() }
+    }
+}

@@ -1,0 +1,88 @@
+//! What the user should know about a dataset that is usable. The caller prints notes; each is one line.
+
+use std::fmt;
+
+/// How loud a note is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoteLevel {
+    /// A fact.
+    Info,
+    /// Something was changed or left out.
+    Warning,
+}
+
+/// Something worth saying about a dataset.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// Recorded output lengths below 1 became 1.
+    OutputLengthRaised {
+        /// Turns concerned.
+        turns: u64,
+    },
+    /// Delays that are not finite were dropped.
+    DelayNotFinite {
+        /// Turns concerned.
+        turns: u64,
+    },
+    /// The longest delay is above a minute and no cap was set.
+    LongDelay {
+        /// The longest delay, ms.
+        longest_ms: f64,
+    },
+    /// Rows outside the window of the fixed schedule.
+    OutsideWindow {
+        /// Rows left out.
+        rows: u64,
+    },
+    /// Sessions whose first kept row has no timestamp, because the window removed the one before.
+    SessionsCutByWindow {
+        /// Sessions left out.
+        sessions: u64,
+    },
+    /// Rows with both `payload` and `extra`.
+    ExtraBesidePayload {
+        /// Rows concerned.
+        rows: u64,
+    },
+    /// Streaming was asked for and authored bodies do not ask for it.
+    PayloadNotStreaming,
+}
+
+impl Note {
+    /// How loud it is.
+    pub fn level(&self) -> NoteLevel {
+        match self {
+            Note::OutsideWindow { .. } => NoteLevel::Info,
+            _ => NoteLevel::Warning,
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::OutputLengthRaised { turns } => {
+                write!(f, "{turns} turn(s) record an output length below 1; 1 is sent instead")
+            }
+            Note::DelayNotFinite { turns } => {
+                write!(f, "{turns} turn(s) have a delay that is not a finite number; it is left out")
+            }
+            Note::LongDelay { longest_ms } => write!(
+                f,
+                "the longest delay between turns is {:.1} s; --inter-turn-delay-cap-seconds shortens such waits",
+                longest_ms / 1000.0
+            ),
+            Note::OutsideWindow { rows } => write!(f, "{rows} row(s) outside the window of the schedule were left out"),
+            Note::SessionsCutByWindow { sessions } => write!(
+                f,
+                "{sessions} session(s) were left out: the window removed their first row and the next has no timestamp"
+            ),
+            Note::ExtraBesidePayload { rows } => {
+                write!(f, "{rows} row(s) have `payload` and `extra`; the payload is sent alone, `extra` is not")
+            }
+            Note::PayloadNotStreaming => f.write_str(
+                "--streaming is set, but an authored body lacks \"stream\": true; such answers will not be streamed",
+            ),
+        }
+    }
+}
