@@ -1,0 +1,1 @@
+//! Running figures while the run goes on.

@@ -1,0 +1,41 @@
+//! What the server reports about its token usage, and how far that is from our own counts.
+
+use super::ConsoleGroup::Usage;
+use super::definition::{MetricDef, derived, record, sum_of};
+use super::units::{PERCENT, REQUESTS, SEC, TOKENS};
+use super::{Flag as F, Metric as M};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[MetricDef] = &[
+    record(M::UsagePromptTokens, "usage_prompt_tokens", "Usage Prompt Tokens").short_bare("Usage Prompt").unit(TOKENS).int().shown(Usage, 1000).flags(&[F::TokenizesInput, F::LargerIsBetter, F::ServerReported]),
+    record(M::UsageCompletionTokens, "usage_completion_tokens", "Usage Completion Tokens").short_bare("Usage Completion").unit(TOKENS).int().shown(Usage, 1100).flags(&[F::Tokens, F::LargerIsBetter, F::ServerReported]),
+    record(M::UsageTotalTokens, "usage_total_tokens", "Usage Total Tokens").short_bare("Usage Total").unit(TOKENS).int().shown(Usage, 1200).flags(&[F::Tokens, F::LargerIsBetter, F::ServerReported]),
+    record(M::UsageReasoningTokens, "usage_reasoning_tokens", "Usage Reasoning Tokens").short_bare("Usage Reasoning").unit(TOKENS).int().shown(Usage, 1110).flags(&[F::Tokens, F::LargerIsBetter, F::ServerReported]),
+    record(M::UsagePromptAudioTokens, "usage_prompt_audio_tokens", "Usage Prompt Audio Tokens").short_bare("Usage Prompt Audio").unit(TOKENS).int().shown(Usage, 1020).flags(&[F::Audio, F::LargerIsBetter, F::ServerReported]),
+    record(M::UsageCompletionAudioTokens, "usage_completion_audio_tokens", "Usage Completion Audio Tokens").short_bare("Usage Completion Audio").unit(TOKENS).int().shown(Usage, 1120).flags(&[F::Tokens, F::Audio, F::LargerIsBetter, F::ServerReported]),
+    record(M::UsageAcceptedPredictionTokens, "usage_accepted_prediction_tokens", "Usage Accepted Prediction Tokens").short_bare("Usage Accepted Pred").unit(TOKENS).int().shown(Usage, 1130).flags(&[F::Tokens, F::LargerIsBetter, F::ServerReported]),
+    record(M::UsageRejectedPredictionTokens, "usage_rejected_prediction_tokens", "Usage Rejected Prediction Tokens").short_bare("Usage Rejected Pred").unit(TOKENS).int().shown(Usage, 1140).flags(&[F::Tokens, F::ServerReported]),
+    record(M::UsagePromptCacheReadTokens, "usage_prompt_cache_read_tokens", "Usage Prompt Cache Read Tokens").short_bare("Usage Prompt Cache Read").unit(TOKENS).int().shown(Usage, 1010).flags(&[F::LargerIsBetter, F::ServerReported]),
+    record(M::UsagePromptCacheWriteTokens, "usage_prompt_cache_write_tokens", "Usage Prompt Cache Write Tokens").short_bare("Usage Prompt Cache Write").unit(TOKENS).int().shown(Usage, 1015).flags(&[F::ServerReported]),
+    record(M::UsagePromptCacheMissTokens, "usage_prompt_cache_miss_tokens", "Usage Prompt Cache Miss Tokens").short_bare("Usage Prompt Cache Miss").unit(TOKENS).int().shown(Usage, 1017).flags(&[F::ServerReported]),
+    record(M::UsageToolUsePromptTokens, "usage_tool_use_prompt_tokens", "Usage Tool Use Prompt Tokens").short_bare("Usage Tool Prompt").unit(TOKENS).int().shown(Usage, 1030).flags(&[F::ServerReported]),
+    record(M::UsagePromptAudioSeconds, "usage_prompt_audio_seconds", "Usage Prompt Audio Seconds").short("Usage Prompt Audio Sec").unit(SEC).float().shown(Usage, 1040).flags(&[F::Audio, F::LargerIsBetter, F::ServerReported]),
+    derived(M::TotalUsagePromptTokens, "total_usage_prompt_tokens", "Total Usage Prompt Tokens").short_bare("Total Usage Prompt").unit(TOKENS).int().shown(Usage, 2000).flags(&[F::TokenizesInput, F::LargerIsBetter, F::ServerReported]).needs(&[M::UsagePromptTokens]),
+    derived(M::TotalUsageCompletionTokens, "total_usage_completion_tokens", "Total Usage Completion Tokens").short_bare("Total Usage Completion").unit(TOKENS).int().shown(Usage, 2100).flags(&[F::Tokens, F::LargerIsBetter, F::ServerReported]).needs(&[M::UsageCompletionTokens]),
+    derived(M::TotalUsageTotalTokens, "total_usage_total_tokens", "Total Usage Total Tokens").short_bare("Total Usage Total").unit(TOKENS).int().shown(Usage, 2200).flags(&[F::Tokens, F::LargerIsBetter, F::ServerReported]).needs(&[M::UsageTotalTokens]),
+    derived(M::TotalUsageReasoningTokens, "total_usage_reasoning_tokens", "Total Usage Reasoning Tokens").short_bare("Total Usage Reasoning").unit(TOKENS).int().shown(Usage, 2110).flags(&[F::Tokens, F::LargerIsBetter, F::ServerReported]).needs(&[M::UsageReasoningTokens]),
+    derived(M::TotalUsagePromptCacheReadTokens, "total_usage_prompt_cache_read_tokens", "Total Usage Prompt Cache Read Tokens").short_bare("Total Usage Prompt Cache Read").unit(TOKENS).int().shown(Usage, 2010).flags(&[F::LargerIsBetter, F::ServerReported]).needs(&[M::UsagePromptCacheReadTokens]),
+    derived(M::TotalUsagePromptCacheWriteTokens, "total_usage_prompt_cache_write_tokens", "Total Usage Prompt Cache Write Tokens").short_bare("Total Usage Prompt Cache Write").unit(TOKENS).int().shown(Usage, 2015).flags(&[F::ServerReported]).needs(&[M::UsagePromptCacheWriteTokens]),
+    derived(M::TotalUsagePromptAudioTokens, "total_usage_prompt_audio_tokens", "Total Usage Prompt Audio Tokens").short_bare("Total Usage Prompt Audio").unit(TOKENS).int().shown(Usage, 2020).flags(&[F::Audio, F::LargerIsBetter, F::ServerReported]).needs(&[M::UsagePromptAudioTokens]),
+    derived(M::TotalUsageCompletionAudioTokens, "total_usage_completion_audio_tokens", "Total Usage Completion Audio Tokens").short_bare("Total Usage Comp Audio").unit(TOKENS).int().shown(Usage, 2120).flags(&[F::Tokens, F::Audio, F::LargerIsBetter, F::ServerReported]).needs(&[M::UsageCompletionAudioTokens]),
+    derived(M::TotalUsageAcceptedPredictionTokens, "total_usage_accepted_prediction_tokens", "Total Usage Accepted Prediction Tokens").short_bare("Total Usage Accepted Pred").unit(TOKENS).int().shown(Usage, 2130).flags(&[F::Tokens, F::LargerIsBetter, F::ServerReported]).needs(&[M::UsageAcceptedPredictionTokens]),
+    derived(M::TotalUsageRejectedPredictionTokens, "total_usage_rejected_prediction_tokens", "Total Usage Rejected Prediction Tokens").short_bare("Total Usage Rejected Pred").unit(TOKENS).int().shown(Usage, 2140).flags(&[F::Tokens, F::ServerReported]).needs(&[M::UsageRejectedPredictionTokens]),
+    derived(M::TotalUsagePromptCacheMissTokens, "total_usage_prompt_cache_miss_tokens", "Total Usage Prompt Cache Miss Tokens").short_bare("Total Usage Prompt Cache Miss").unit(TOKENS).int().shown(Usage, 2017).flags(&[F::ServerReported]).needs(&[M::UsagePromptCacheMissTokens]),
+    derived(M::TotalUsageToolUsePromptTokens, "total_usage_tool_use_prompt_tokens", "Total Usage Tool Use Prompt Tokens").short_bare("Total Usage Tool Prompt").unit(TOKENS).int().shown(Usage, 2030).flags(&[F::ServerReported]).needs(&[M::UsageToolUsePromptTokens]),
+    derived(M::TotalUsagePromptAudioSeconds, "total_usage_prompt_audio_seconds", "Total Usage Prompt Audio Seconds").short("Total Usage Prompt Audio Sec").unit(SEC).float().shown(Usage, 2040).flags(&[F::Audio, F::LargerIsBetter, F::ServerReported]).needs(&[M::UsagePromptAudioSeconds]),
+    derived(M::OverallUsagePromptCacheReadPct, "overall_usage_prompt_cache_read_pct", "Overall Usage Prompt Cache Read %").short_bare("Overall Cache Read %").unit(PERCENT).float().shown(Usage, 2012).flags(&[F::LargerIsBetter, F::ServerReported]).needs(&[M::TotalUsagePromptCacheReadTokens, M::TotalUsagePromptTokens]),
+    record(M::UsagePromptTokensDiffPct, "usage_prompt_tokens_diff_pct", "Usage Prompt Diff %").short_bare("Prompt Diff").unit(PERCENT).float().flags(&[F::TokenizesInput, F::UsageDiff, F::ServerReported]).needs(&[M::InputSequenceLength, M::UsagePromptTokens]),
+    record(M::UsageCompletionTokensDiffPct, "usage_completion_tokens_diff_pct", "Usage Completion Diff %").short_bare("Completion Diff").unit(PERCENT).float().flags(&[F::Tokens, F::UsageDiff, F::ServerReported]).needs(&[M::OutputSequenceLength, M::UsageCompletionTokens]),
+    record(M::UsageReasoningTokensDiffPct, "usage_reasoning_tokens_diff_pct", "Usage Reasoning Diff %").short_bare("Reasoning Diff").unit(PERCENT).float().flags(&[F::Tokens, F::Reasoning, F::UsageDiff, F::ServerReported]).needs(&[M::ReasoningTokenCount, M::UsageReasoningTokens]),
+    sum_of(M::UsageDiscrepancyCount, "usage_discrepancy_count", "Usage Discrepancy Count").short_bare("Discrepancies").unit(REQUESTS).int().flags(&[F::RunOnly, F::UsageDiff, F::ServerReported]).needs(&[M::UsageCompletionTokensDiffPct, M::UsagePromptTokensDiffPct]),
+];
