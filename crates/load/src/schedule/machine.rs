@@ -1,0 +1,584 @@
+//! The machine itself: one for every mode, since they differ only in what makes a first turn due.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use aiperf_clock::{Mono, nanos};
+use aiperf_config::{Arrival, FixedSchedule, LoadMode, PhaseConfig, StopRule};
+use aiperf_types::PlanInstants;
+use rand::RngExt as _;
+use rand_chacha::ChaCha12Rng;
+
+use super::{Arrivals, CapRamp, Draw, Issue, NewSession, RateCurve, SessionKey, SessionSource, Wake};
+
+/// How soon a source that had nothing yet is asked again, ns.
+const RETRY_NS: u64 = 200_000;
+
+/// What a phase is to do, in the machine's terms.
+#[derive(Debug)]
+pub struct Plan {
+    /// What makes first turns due.
+    pub mode: LoadMode,
+    /// Cap on live sessions.
+    pub cap: Option<CapRamp>,
+    /// Rate ramp, seconds.
+    pub rate_ramp_sec: f64,
+    /// Time after T0 at which the rate ramp takes its first step, seconds (`AIPERF_TIMING_RATE_RAMP_UPDATE_INTERVAL`).
+    pub rate_first_step_sec: f64,
+    /// What ends issuing.
+    pub stop: StopRule,
+    /// Share of turns that the client breaks off.
+    pub cancel_share: f64,
+    /// Schedule time that may be given up when behind (`AIPERF_TIMING_MAX_CATCHUP_SECONDS`), ns.
+    pub max_catch_up_ns: Option<u64>,
+    /// Draws of arrivals.
+    pub arrival_rng: ChaCha12Rng,
+    /// Draws of cancellations.
+    pub cancel_rng: ChaCha12Rng,
+}
+
+impl Plan {
+    /// The plan of a settled phase.
+    pub fn new(phase: &PhaseConfig, arrival_rng: ChaCha12Rng, cancel_rng: ChaCha12Rng) -> Plan {
+        Plan {
+            mode: phase.mode,
+            cap: phase.concurrency.map(|cap| CapRamp::new(cap, phase.ramps.concurrency.map_or(0, nanos))),
+            rate_ramp_sec: phase.ramps.rate.map_or(0.0, |ramp| ramp.as_secs_f64()),
+            rate_first_step_sec: 0.1,
+            stop: phase.stop,
+            cancel_share: phase.cancellation.map_or(0.0, |cancellation| cancellation.share),
+            max_catch_up_ns: None,
+            arrival_rng,
+            cancel_rng,
+        }
+    }
+}
+
+/// What the machine counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Turns issued.
+    pub issued: u64,
+    /// Sessions started.
+    pub sessions: u64,
+    /// Turns that came back.
+    pub returned: u64,
+    /// Turns cut off by the end of the phase.
+    pub cut: u64,
+    /// Turns due while issuing was open.
+    pub planned: u64,
+    /// Arrivals that found no slot, or first turns still held by a cap when issuing ended.
+    pub skipped: u64,
+    /// Turns due, held by no cap, and not sent.
+    pub unsent: u64,
+    /// Most turns in flight at once.
+    pub max_in_flight: u32,
+    /// Schedule time given up to catch up, ns.
+    pub catch_up_ns: u64,
+    /// Latest due instant of a turn that was issued (intended rate).
+    pub last_due: Option<Mono>,
+    /// Instant issuing ended.
+    pub closed_at: Option<Mono>,
+}
+
+#[derive(Debug)]
+struct Session {
+    conversation: u64,
+    turns: u32,
+    /// The next turn to issue.
+    next: u32,
+}
+
+/// A first turn drawn but not yet issued.
+struct Pending<T> {
+    session: NewSession<T>,
+    due: Mono,
+}
+
+/// The state machine.
+pub struct Schedule<S: SessionSource> {
+    source: S,
+    mode: Mode,
+    slots: Option<Slots>,
+    stop: StopRule,
+    cancel_share: f64,
+    cancel_rng: ChaCha12Rng,
+    max_catch_up_ns: Option<u64>,
+    t0: Mono,
+    deadline: Option<Mono>,
+    open: bool,
+    sessions: Vec<Option<Session>>,
+    free_keys: Vec<u32>,
+    live: u32,
+    in_flight: u32,
+    /// Continuation turns: (ready instant, order, session).
+    continuations: BinaryHeap<Reverse<(Mono, u64, SessionKey)>>,
+    order: u64,
+    /// The conversation drawn for the next new session and kept until it starts.
+    pending: Option<Pending<S::Ticket>>,
+    exhausted: bool,
+    /// The source had nothing when last asked.
+    retry: bool,
+    counts: Counts,
+}
+
+enum Mode {
+    /// As fast as the slots allow.
+    Burst,
+    /// The arrivals, and the next one.
+    Rate { arrivals: Box<Arrivals>, next: Mono },
+    /// Recorded times, and which of them is T0.
+    Fixed { zero_ms: Option<f64> },
+}
+
+/// The session slots of a cap: each free one with the instant it became free, oldest first.
+struct Slots {
+    cap: CapRamp,
+    t0: Mono,
+    free: VecDeque<Mono>,
+    opened: u32,
+}
+
+impl Slots {
+    /// The slot that has been free longest, if one was free by `by`.
+    fn free_by(&mut self, by: Mono) -> Option<Mono> {
+        while self.opened < self.cap.target() {
+            let at = self.t0.plus(self.cap.opens(self.opened));
+            if at > by {
+                break;
+            }
+            self.opened += 1;
+            // A slot released before this one opened goes first.
+            let place = self.free.partition_point(|&free| free <= at);
+            self.free.insert(place, at);
+        }
+        self.free.front().copied().filter(|&free| free <= by)
+    }
+
+    /// When the next slot of the ramp opens.
+    fn next_opening(&self) -> Option<Mono> {
+        (self.opened < self.cap.target()).then(|| self.t0.plus(self.cap.opens(self.opened)))
+    }
+}
+
+impl<S: SessionSource> Schedule<S> {
+    /// A machine that starts at `t0`.
+    pub fn new(plan: Plan, source: S, t0: Mono) -> Schedule<S> {
+        let mode = match plan.mode {
+            LoadMode::Burst => Mode::Burst,
+            LoadMode::Rate { rate, arrival } => {
+                let curve = RateCurve::new(rate, plan.rate_ramp_sec, plan.rate_first_step_sec);
+                let mut arrivals = Box::new(Arrivals::new(arrival, curve, plan.arrival_rng));
+                let next = t0.plus(arrivals.next_offset());
+                Mode::Rate { arrivals, next }
+            }
+            LoadMode::FixedSchedule(FixedSchedule { zero_ms }) => Mode::Fixed { zero_ms },
+        };
+        Schedule {
+            source,
+            mode,
+            slots: plan.cap.map(|cap| Slots { cap, t0, free: VecDeque::new(), opened: 0 }),
+            stop: plan.stop,
+            cancel_share: plan.cancel_share,
+            cancel_rng: plan.cancel_rng,
+            max_catch_up_ns: plan.max_catch_up_ns,
+            t0,
+            deadline: plan.stop.duration.map(|duration| t0.plus(nanos(duration))),
+            open: true,
+            sessions: Vec::new(),
+            free_keys: Vec::new(),
+            live: 0,
+            in_flight: 0,
+            continuations: BinaryHeap::new(),
+            order: 0,
+            pending: None,
+            exhausted: false,
+            retry: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Turns issued and not yet back.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Whether turns may still be issued.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The source, to be handed on to the next phase.
+    pub fn into_source(self) -> S {
+        self.source
+    }
+
+    /// Ends issuing: an interrupt or an abort.
+    pub fn close(&mut self, now: Mono) {
+        if self.open {
+            self.open = false;
+            self.counts.closed_at = Some(now);
+            self.continuations.clear();
+            self.pending = None;
+        }
+    }
+
+    /// A turn came back at `at`; `cut` when the end of the phase broke it off.
+    pub fn returned(&mut self, key: SessionKey, at: Mono, cut: bool) {
+        self.in_flight -= 1;
+        if cut {
+            self.counts.cut += 1;
+        } else {
+            self.counts.returned += 1;
+        }
+        let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) else { return };
+        if self.open && session.next < session.turns {
+            let timing = self.source.timing(session.conversation, session.next);
+            let ready = match (&self.mode, timing.timestamp_ms) {
+                (Mode::Fixed { zero_ms }, Some(ms)) => schedule_instant(self.t0, *zero_ms, ms).max(at),
+                _ => at.plus(timing.delay_ms.map_or(0, ms_to_ns)),
+            };
+            self.order += 1;
+            self.continuations.push(Reverse((ready, self.order, key)));
+            return;
+        }
+        self.end_session(key, at);
+    }
+
+    fn end_session(&mut self, key: SessionKey, at: Mono) {
+        self.sessions[key.0 as usize] = None;
+        self.free_keys.push(key.0);
+        self.live -= 1;
+        if let Some(slots) = &mut self.slots {
+            slots.free.push_back(at);
+        }
+    }
+
+    /// Appends every turn that leaves by `now`, and says when to ask again.
+    pub fn poll(&mut self, now: Mono, out: &mut Vec<Issue<S::Ticket>>) -> Wake {
+        self.retry = false;
+        if self.open {
+            match self.mode {
+                Mode::Burst => self.poll_burst(now, out),
+                Mode::Rate { .. } => self.poll_rate(now, out),
+                Mode::Fixed { .. } => self.poll_fixed(now, out),
+            }
+            self.close_if_finished(now);
+        }
+        self.wake(now)
+    }
+
+    /// Conditions that block every turn.
+    fn blocked(&self, now: Mono) -> bool {
+        self.stop.requests.is_some_and(|n| self.counts.issued >= n)
+            || self.deadline.is_some_and(|end| now >= end)
+    }
+
+    /// Conditions that block a new session.
+    fn blocks_sessions(&self) -> bool {
+        self.stop.sessions.is_some_and(|n| self.counts.sessions >= n)
+    }
+
+    /// The instant at which the slot that a new session would take became free, if one was free by `by`; without
+    /// a cap there always is one.
+    fn slot_by(&mut self, by: Mono) -> Option<Mono> {
+        match &mut self.slots {
+            Some(slots) => slots.free_by(by),
+            None => Some(self.t0),
+        }
+    }
+
+    /// A continuation that is ready by `by`.
+    fn pop_continuation(&mut self, by: Mono) -> Option<(Mono, SessionKey)> {
+        match self.continuations.peek() {
+            Some(&Reverse((ready, _, key))) if ready <= by => {
+                self.continuations.pop();
+                Some((ready, key))
+            }
+            _ => None,
+        }
+    }
+
+    /// Draws the next conversation and keeps it; whether there is one.
+    fn prepare(&mut self) -> bool {
+        if self.pending.is_none() && !self.exhausted {
+            match self.source.draw() {
+                Draw::Session(session) => {
+                    let due = match &self.mode {
+                        Mode::Fixed { zero_ms } => {
+                            schedule_instant(self.t0, *zero_ms, session.first_ms.unwrap_or_default())
+                        }
+                        _ => self.t0,
+                    };
+                    self.pending = Some(Pending { session, due });
+                }
+                Draw::NotYet => self.retry = true,
+                Draw::Exhausted => self.exhausted = true,
+            }
+        }
+        self.pending.is_some()
+    }
+
+    fn poll_burst(&mut self, now: Mono, out: &mut Vec<Issue<S::Ticket>>) {
+        while !self.blocked(now) {
+            if let Some((ready, key)) = self.pop_continuation(now) {
+                let plan = PlanInstants { due: ready, let_go: ready, issued: now, ..PlanInstants::default() };
+                self.issue(key, plan, None, out);
+                continue;
+            }
+            let Some(due) = self.slot_by(now) else { return };
+            if self.blocks_sessions() || !self.prepare() {
+                return;
+            }
+            let initial_fill = due == self.t0;
+            self.start(PlanInstants { scheduled: None, due, let_go: due, issued: now, initial_fill }, out);
+        }
+    }
+
+    fn poll_rate(&mut self, now: Mono, out: &mut Vec<Issue<S::Ticket>>) {
+        let end = self.deadline.map_or(now, |deadline| deadline.minus(1).min(now));
+        loop {
+            let Mode::Rate { next: due, .. } = self.mode else { return };
+            if due > end || self.stop.requests.is_some_and(|n| self.counts.issued >= n) {
+                return;
+            }
+            // Past the deadline nothing may leave: what was due before it is planned and unsent.
+            let late = self.blocked(now);
+            if let Some((_, key)) = if late { None } else { self.pop_continuation(due) } {
+                let plan =
+                    PlanInstants { scheduled: Some(due), due, let_go: due, issued: now, initial_fill: false };
+                self.issue(key, plan, None, out);
+            } else if !self.blocks_sessions() && !self.exhausted {
+                if self.slot_by(due).is_none() {
+                    self.counts.planned += 1;
+                    self.counts.skipped += 1;
+                } else if late {
+                    self.counts.planned += 1;
+                    self.counts.unsent += 1;
+                } else if self.prepare() {
+                    let plan = PlanInstants {
+                        scheduled: Some(due),
+                        due,
+                        let_go: due,
+                        issued: now,
+                        initial_fill: false,
+                    };
+                    self.start(plan, out);
+                } else if self.retry {
+                    return;
+                }
+            } else if self.live == 0 {
+                return;
+            }
+            self.advance_arrival(now);
+        }
+    }
+
+    fn advance_arrival(&mut self, now: Mono) {
+        let Mode::Rate { arrivals, next } = &mut self.mode else { return };
+        *next = self.t0.plus(arrivals.next_offset()).plus(self.counts.catch_up_ns);
+        if let Some(bound) = self.max_catch_up_ns {
+            let behind = now.saturating_since(*next);
+            if behind > bound {
+                self.counts.catch_up_ns += behind;
+                *next = now;
+            }
+        }
+    }
+
+    fn poll_fixed(&mut self, now: Mono, out: &mut Vec<Issue<S::Ticket>>) {
+        while !self.blocked(now) {
+            if let Some((ready, key)) = self.pop_continuation(now) {
+                let scheduled = self.recorded(key);
+                let plan =
+                    PlanInstants { scheduled, due: ready, let_go: ready, issued: now, initial_fill: false };
+                self.issue(key, plan, None, out);
+                continue;
+            }
+            if self.blocks_sessions() || !self.prepare() {
+                return;
+            }
+            let Some(due) = self.pending.as_ref().map(|pending| pending.due) else { return };
+            if due > now {
+                return;
+            }
+            let Some(slot) = self.slot_by(now) else { return };
+            // Held by the cap: let go when the slot it takes became free.
+            let let_go = due.max(slot);
+            self.start(
+                PlanInstants { scheduled: Some(due), due, let_go, issued: now, initial_fill: false },
+                out,
+            );
+        }
+    }
+
+    /// The recorded instant of the next turn of a session, where it has one.
+    fn recorded(&self, key: SessionKey) -> Option<Mono> {
+        let Mode::Fixed { zero_ms } = &self.mode else { return None };
+        let session = self.sessions.get(key.0 as usize)?.as_ref()?;
+        let ms = self.source.timing(session.conversation, session.next).timestamp_ms?;
+        Some(schedule_instant(self.t0, *zero_ms, ms))
+    }
+
+    /// Starts the pending conversation.
+    fn start(&mut self, plan: PlanInstants, out: &mut Vec<Issue<S::Ticket>>) {
+        let Some(Pending { session, .. }) = self.pending.take() else { return };
+        if let Some(slots) = &mut self.slots {
+            slots.free.pop_front();
+        }
+        let entry = Session { conversation: session.conversation, turns: session.turns, next: 0 };
+        let key = match self.free_keys.pop() {
+            Some(key) => {
+                self.sessions[key as usize] = Some(entry);
+                SessionKey(key)
+            }
+            None => {
+                self.sessions.push(Some(entry));
+                SessionKey(self.sessions.len() as u32 - 1)
+            }
+        };
+        self.live += 1;
+        self.counts.sessions += 1;
+        debug_assert!(
+            self.slots.as_ref().is_none_or(|slots| self.live <= slots.cap.target()),
+            "more live sessions than the cap"
+        );
+        self.issue(key, plan, Some(session.ticket), out);
+    }
+
+    fn issue(
+        &mut self,
+        key: SessionKey,
+        plan: PlanInstants,
+        ticket: Option<S::Ticket>,
+        out: &mut Vec<Issue<S::Ticket>>,
+    ) {
+        let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) else { return };
+        let turn = session.next;
+        session.next += 1;
+        let cancel = self.cancel_share > 0.0 && self.cancel_rng.random::<f64>() < self.cancel_share;
+        out.push(Issue {
+            number: self.counts.issued,
+            session: key,
+            conversation: session.conversation,
+            turn,
+            last_turn: session.next >= session.turns,
+            plan,
+            cancel,
+            ticket,
+        });
+        self.counts.issued += 1;
+        self.counts.planned += 1;
+        self.in_flight += 1;
+        self.counts.max_in_flight = self.counts.max_in_flight.max(self.in_flight);
+        self.counts.last_due = self.counts.last_due.max(Some(plan.due));
+    }
+
+    fn close_if_finished(&mut self, now: Mono) {
+        let counted = self.stop.requests.is_some_and(|n| self.counts.issued >= n);
+        let no_more_sessions = self.blocks_sessions() || (self.exhausted && self.pending.is_none());
+        let timed_out = self.deadline.is_some_and(|end| now >= end);
+        if timed_out && !counted {
+            self.count_unsent();
+        }
+        if counted || timed_out || (no_more_sessions && self.live == 0) {
+            self.close(now);
+        }
+    }
+
+    /// What was due before the deadline and did not leave. A first turn that a cap still holds is skipped.
+    fn count_unsent(&mut self) {
+        let Some(end) = self.deadline else { return };
+        // An open loop counts its arrivals itself; a ready continuation waits for one.
+        if matches!(self.mode, Mode::Rate { .. }) {
+            return;
+        }
+        while self.pop_continuation(end.minus(1)).is_some() {
+            self.counts.planned += 1;
+            self.counts.unsent += 1;
+        }
+        if !matches!(self.mode, Mode::Fixed { .. }) {
+            return;
+        }
+        let held = self.slot_by(end.minus(1)).is_none();
+        while !self.blocks_sessions() && self.prepare() {
+            match self.pending.take() {
+                Some(pending) if pending.due < end => {
+                    self.counts.planned += 1;
+                    if held {
+                        self.counts.skipped += 1;
+                    } else {
+                        self.counts.unsent += 1;
+                    }
+                }
+                _ => break,
+            }
+        }
+    }
+
+    fn wake(&self, now: Mono) -> Wake {
+        if !self.open {
+            return if self.in_flight == 0 { Wake::Done } else { Wake::OnEvent };
+        }
+        let mut next = self.deadline;
+        let mut at = |instant: Mono| next = Some(next.map_or(instant, |next| next.min(instant)));
+        if let Mode::Rate { next: arrival, .. } = &self.mode {
+            at(*arrival);
+        } else {
+            if let Some(&Reverse((ready, _, _))) = self.continuations.peek() {
+                at(ready);
+            }
+            let due = self.pending.as_ref().map(|pending| pending.due);
+            if let Some(due) = due.filter(|&due| due > now) {
+                at(due);
+            } else if let Some(opening) = self.slots.as_ref().and_then(Slots::next_opening)
+                && !self.blocks_sessions()
+            {
+                at(opening);
+            }
+        }
+        if self.retry {
+            at(now.plus(RETRY_NS));
+        }
+        next.map_or(Wake::OnEvent, Wake::At)
+    }
+}
+
+/// T0 + (ts − Z), fractions of a millisecond honoured.
+fn schedule_instant(t0: Mono, zero_ms: Option<f64>, ms: f64) -> Mono {
+    let offset = (ms - zero_ms.unwrap_or(0.0)) * 1e6;
+    t0.plus(offset.max(0.0).round() as u64)
+}
+
+fn ms_to_ns(ms: f64) -> u64 {
+    (ms * 1e6).max(0.0).round() as u64
+}
+
+impl Plan {
+    /// A closed loop of `cap` sessions, for tests and probes.
+    pub fn burst(cap: u32, stop: StopRule, rng: ChaCha12Rng) -> Plan {
+        Plan {
+            mode: LoadMode::Burst,
+            cap: Some(CapRamp::new(cap, 0)),
+            rate_ramp_sec: 0.0,
+            rate_first_step_sec: 0.1,
+            stop,
+            cancel_share: 0.0,
+            max_catch_up_ns: None,
+            arrival_rng: rng.clone(),
+            cancel_rng: rng,
+        }
+    }
+
+    /// The same plan in an open loop.
+    #[must_use]
+    pub fn with_rate(mut self, rate: f64, arrival: Arrival) -> Plan {
+        self.mode = LoadMode::Rate { rate, arrival };
+        self
+    }
+}

@@ -1,0 +1,96 @@
+//! The plan as a pure state machine: it is told the time and what happened, and answers what leaves next and
+//! when it wants to be asked again. No I/O, no clock, no threads; a virtual clock tests it to the nanosecond.
+
+mod arrivals;
+mod machine;
+mod ramp;
+#[cfg(test)]
+mod tests;
+
+use aiperf_clock::Mono;
+use aiperf_types::PlanInstants;
+
+pub use arrivals::{Arrivals, RateCurve};
+pub use machine::{Counts, Plan, Schedule};
+pub use ramp::CapRamp;
+
+/// A live session, by its place in the session table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey(pub u32);
+
+/// When a turn may be sent, as the data says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TurnTiming {
+    /// Recorded time, ms.
+    pub timestamp_ms: Option<f64>,
+    /// Wait after the previous turn returned, ms.
+    pub delay_ms: Option<f64>,
+}
+
+/// The next conversation to start.
+#[derive(Debug)]
+pub enum Draw<T> {
+    /// This one.
+    Session(NewSession<T>),
+    /// Not known yet; ask again soon.
+    NotYet,
+    /// There are no more.
+    Exhausted,
+}
+
+/// A conversation drawn to be run.
+#[derive(Debug)]
+pub struct NewSession<T> {
+    /// Index in the dataset.
+    pub conversation: u64,
+    /// Number of turns, at least 1.
+    pub turns: u32,
+    /// Recorded time of the first turn, ms (fixed schedule).
+    pub first_ms: Option<f64>,
+    /// Whatever the sender needs to send it.
+    pub ticket: T,
+}
+
+/// Where sessions come from: draws conversations in the order they are to be started.
+pub trait SessionSource {
+    /// What travels with a drawn conversation to the sender.
+    type Ticket;
+
+    /// The next conversation, drawn once.
+    fn draw(&mut self) -> Draw<Self::Ticket>;
+
+    /// Timing of turn `turn` of conversation `conversation`.
+    fn timing(&self, conversation: u64, turn: u32) -> TurnTiming;
+}
+
+/// A turn to be sent now.
+#[derive(Debug)]
+pub struct Issue<T> {
+    /// Number in the phase, in issue order, from 0.
+    pub number: u64,
+    /// The session.
+    pub session: SessionKey,
+    /// Index of the conversation in the dataset.
+    pub conversation: u64,
+    /// Index of the turn.
+    pub turn: u32,
+    /// Whether this is the last turn of the conversation.
+    pub last_turn: bool,
+    /// What the plan wanted.
+    pub plan: PlanInstants,
+    /// The client is to break this request off.
+    pub cancel: bool,
+    /// The drawn conversation, with its first turn only.
+    pub ticket: Option<T>,
+}
+
+/// When the machine wants to be asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// At this instant, or when something happens.
+    At(Mono),
+    /// When something happens.
+    OnEvent,
+    /// Nothing will be issued any more and nothing is in flight.
+    Done,
+}
