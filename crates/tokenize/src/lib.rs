@@ -1,1 +1,18 @@
-//! See ARCHITECTURE.md.
+//! How many tokens is this text, and which text has n tokens?
+//!
+//! [`Tokenizer`] counts, encodes and decodes: the published byte-pair encodings are embedded and ready at once,
+//! anything else is a `tokenizer.json`. [`Corpus`] is tokenised text to cut prompts from, of exact length where
+//! asked. [`seed`] derives the random streams that make a run repeatable.
+
+mod error;
+mod hub_cache;
+mod open;
+mod placeholder;
+mod ranks;
+pub mod seed;
+mod tokenizer;
+
+pub use error::TokenizerError;
+pub use open::OpenOptions;
+pub use placeholder::is_placeholder;
+pub use tokenizer::Tokenizer;

@@ -1,0 +1,68 @@
+//! Why a tokenizer cannot be had.
+
+use std::path::PathBuf;
+
+/// Why a tokenizer cannot be had. Each text names the tokenizer and the next step.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenizerError {
+    /// A path that leads nowhere.
+    #[error(
+        "tokenizer path {0} does not exist; give --tokenizer a folder with a tokenizer.json, that file, or `builtin`"
+    )]
+    PathNotFound(PathBuf),
+    /// A hub repository that is not in the local cache.
+    #[error(
+        "tokenizer `{name}` (revision {revision}) is not in the local Hugging Face cache; searched: {searched}. \
+         This version does not download: run `hf download {name} tokenizer.json`, or give --tokenizer PATH, \
+         --tokenizer builtin, or --use-server-token-count"
+    )]
+    NotCached {
+        /// The repository.
+        name: String,
+        /// Branch, tag or commit.
+        revision: String,
+        /// Every place looked at.
+        searched: String,
+    },
+    /// A name without an organisation that is no encoding, no path and not in the cache.
+    #[error(
+        "`{name}` names no tokenizer: it is no path, no built-in encoding ({known}) and no cached repository \
+         (searched: {searched}). Give --tokenizer a repository such as ORG/{name}, a path, or `builtin`, or use \
+         --use-server-token-count"
+    )]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// Names that work anywhere.
+        known: String,
+        /// Every place looked at.
+        searched: String,
+    },
+    /// A folder without a `tokenizer.json`.
+    #[error(
+        "{folder} has no tokenizer.json, the only tokenizer file this version reads; {found}. Give --tokenizer a \
+         compatible repository or `builtin`, or use --use-server-token-count"
+    )]
+    NoTokenizerFile {
+        /// The folder.
+        folder: PathBuf,
+        /// What lies in it.
+        found: String,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read {path}: {cause}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// A file that is no tokenizer.
+    #[error("{path} is not a usable tokenizer: {cause}")]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: String,
+    },
+}

@@ -1,0 +1,1 @@
+//! Where other hub clients keep what they downloaded.
