@@ -3,11 +3,13 @@
 
 mod run;
 mod secret;
+mod tuning;
 
 pub use run::{
-    Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind,
-    ExportLevel, FileDataset, FileFormat, FixedSchedule, Header, IpVersion, LoadMode, Normal, OutputConfig,
-    PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, StopRule, SyntheticDataset, Target, TokenizerConfig,
-    TokenizerSource, Ui,
+    Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig,
+    EndpointKind, ExportLevel, FileDataset, FileFormat, FixedSchedule, Header, IpVersion, LoadMode, Normal,
+    OutputConfig, PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, StopRule, SyntheticDataset,
+    Target, TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, redact_text};
+pub use tuning::Tuning;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{Secret, SecretUrl};
+use crate::{Secret, SecretUrl, Tuning};
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct RunConfig {
     pub output: OutputConfig,
     /// How the client itself runs.
     pub runtime: RuntimeConfig,
+    /// What the environment sets.
+    pub tuning: Tuning,
     /// A verdict `suspect` is exit code 3.
     pub strict_load: bool,
     /// The command line as recorded in results, secrets redacted (MX-105).
@@ -48,6 +50,25 @@ impl RunConfig {
     pub fn profiling(&self) -> &PhaseConfig {
         // Invariant: settling puts exactly one profiling phase last.
         &self.phases[self.phases.len() - 1]
+    }
+
+    /// Completes `input_config` with what only the loaded data tell: a fixed schedule without a request count plays
+    /// every turn there is.
+    pub fn note_scheduled_turns(&mut self, turns: u64) {
+        if !matches!(self.profiling().mode, LoadMode::FixedSchedule(_))
+            || self.profiling().stop.requests.is_some()
+        {
+            return;
+        }
+        let phase = self
+            .input_config
+            .get_mut("phases")
+            .and_then(Value::as_array_mut)
+            .and_then(|phases| phases.last_mut());
+        if let Some(Value::Object(phase)) = phase {
+            let at = phase.keys().position(|key| key == "type").map_or(phase.len(), |at| at + 1);
+            phase.shift_insert(at, "requests".into(), turns.into());
+        }
     }
 }
 

@@ -86,7 +86,9 @@ pub fn is_secret_header(name: &str) -> bool {
     ];
     let name = name.to_ascii_lowercase();
     EXACT.contains(&name.as_str())
-        || ["token", "secret", "password", "apikey", "api-key", "credential"].iter().any(|part| name.contains(part))
+        || ["token", "secret", "password", "apikey", "api-key", "credential"]
+            .iter()
+            .any(|part| name.contains(part))
 }
 
 /// Query parameters that sign a URL or carry a key, compared without case.
@@ -144,7 +146,8 @@ fn redact_query(path: &str, out: &mut String) {
     };
     out.push_str(path);
     out.push('?');
-    let (query, fragment) = query.split_once('#').map_or((query, None), |(query, fragment)| (query, Some(fragment)));
+    let (query, fragment) =
+        query.split_once('#').map_or((query, None), |(query, fragment)| (query, Some(fragment)));
     for (index, pair) in query.split('&').enumerate() {
         if index > 0 {
             out.push('&');
@@ -190,7 +193,8 @@ mod tests {
 
     #[test]
     fn credential_headers_are_known_in_any_case() {
-        for name in ["Authorization", "X-API-Key", "api-key", "Cookie", "X-Session-Affinity", "X-Auth-Token"] {
+        for name in ["Authorization", "X-API-Key", "api-key", "Cookie", "X-Session-Affinity", "X-Auth-Token"]
+        {
             assert!(is_secret_header(name), "{name}");
         }
         assert!(!is_secret_header("Content-Type"));
