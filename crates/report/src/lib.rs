@@ -1,13 +1,27 @@
 //! How is it shown and kept? Records go to JSONL files while the run lasts; after it, aggregates go to JSON, CSV
 //! and tables, on disk and on the console.
 
+pub mod console;
+mod export;
 mod files;
 mod inputs;
 mod json;
+pub mod jsonl;
+pub mod names;
+mod number;
 mod redact;
+mod results;
 mod sink;
+mod stale;
+mod style;
+mod text;
 
+pub use export::{ExportFailure, export_all};
 pub use files::{AtomicFile, write_atomic};
 pub use inputs::InputsWriter;
+pub use names::FileNames;
 pub use redact::Redactor;
+pub use results::{PhaseResults, RunResults, WrittenFile};
 pub use sink::{FLUSH_INTERVAL_NS, RecordSink, SinkError, SinkSummary};
+pub use stale::prepare_dir;
+pub use style::{Palette, Style};

@@ -1,0 +1,128 @@
+//! Whether the client delivered the load it was asked for.
+
+use aiperf_metrics::delivery::{DeliveryFacts, LoadMode, Verdict};
+use aiperf_metrics::{Block, LoadDelivery};
+
+use crate::number::{count, two_decimals, with_thousands};
+use crate::results::RunResults;
+use crate::style::{Palette, Style};
+
+/// The verdict and what it rests on; unknown parts are left out.
+pub(super) fn section(results: &RunResults<'_>, _width: usize, palette: Palette, out: &mut String) {
+    let Some(delivery) = results.profiling().and_then(|phase| phase.load_delivery.as_ref()) else { return };
+    let (verdict, style) = match delivery.verdict {
+        Verdict::Valid => ("VALID", Style::Green),
+        Verdict::Suspect => ("SUSPECT", Style::Yellow),
+    };
+    out.push_str(&format!("Load Delivery: {}\n", palette.paint(style, verdict)));
+    let facts = &delivery.facts;
+    let lines = [
+        if facts.mode == LoadMode::Concurrency { looped(facts) } else { rate(facts) },
+        Some(format!(
+            "Sends     {} planned, {} sent, {} skipped by a cap, {} unsent",
+            count(facts.planned_count),
+            count(facts.sent_count),
+            count(facts.skipped_count),
+            count(facts.unsent_count)
+        )),
+        facts.lateness.map(|spread| {
+            format!("Lateness  p50 {}, p99 {}, max {}", ms(spread.p50), ms(spread.p99), ms(spread.max))
+        }),
+        client(facts),
+        latency("Latency   ", facts.service.request_latency, facts.from_intended.request_latency),
+        latency("TTFT      ", facts.service.time_to_first_token, facts.from_intended.time_to_first_token),
+    ];
+    for line in lines.into_iter().flatten() {
+        out.push_str("  ");
+        out.push_str(&line);
+        out.push('\n');
+    }
+    reasons(delivery, palette, out);
+}
+
+fn reasons(delivery: &LoadDelivery, palette: Palette, out: &mut String) {
+    for reason in &delivery.reasons {
+        let unit = if reason.unit.is_empty() { String::new() } else { format!(" {}", reason.unit) };
+        let line = format!(
+            "! {} ({}{unit}, limit {}{unit}). {}",
+            reason.message,
+            with_thousands(reason.value),
+            with_thousands(reason.limit),
+            reason.next_step
+        );
+        out.push_str("  ");
+        out.push_str(&palette.paint(Style::Yellow, &line));
+        out.push('\n');
+    }
+}
+
+fn rate(facts: &DeliveryFacts) -> Option<String> {
+    let delivered = facts.delivered_rate?;
+    Some(match facts.intended_rate {
+        Some(intended) if intended > 0.0 => format!(
+            "Rate      intended {} requests/sec, delivered {} ({:.1} %)",
+            with_thousands(intended),
+            with_thousands(delivered),
+            100.0 * delivered / intended
+        ),
+        _ => format!("Rate      delivered {} requests/sec", with_thousands(delivered)),
+    })
+}
+
+fn looped(facts: &DeliveryFacts) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(cap) = &facts.concurrency {
+        let held = cap.lost_share.map(|lost| format!(" held {:.1} %", 100.0 * (1.0 - lost)));
+        parts.push(format!("concurrency {}{}", count(cap.limit), held.unwrap_or_default()));
+    }
+    if let Some(rate) = facts.delivered_rate {
+        parts.push(format!("produced {} requests/sec", with_thousands(rate)));
+    }
+    (!parts.is_empty()).then(|| format!("Loop      {}", parts.join(", ")))
+}
+
+fn client(facts: &DeliveryFacts) -> Option<String> {
+    let client = &facts.client;
+    let mut parts = Vec::new();
+    if let (Some(cpu), true) = (client.cpu_sec, facts.phase_ns > 0) {
+        let used = cpu / (facts.phase_ns as f64 / 1e9);
+        let of = client.cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
+        parts.push(format!("{}{of} cores", two_decimals(used)));
+        if facts.record_count > 0 {
+            parts.push(format!("{:.0} us per request", cpu * 1e6 / facts.record_count as f64));
+        }
+    }
+    if let Some(busiest) = client.busiest_worker_cpu_pct {
+        parts.push(format!("busiest worker {busiest:.0} %"));
+    }
+    if let Some(bytes) = client.peak_rss_bytes {
+        parts.push(format!("peak memory {} MiB", count(bytes >> 20)));
+    }
+    if let Some(delay) = &client.loop_delay {
+        parts.push(format!("loop delay max {}", ms(delay.max)));
+    }
+    (!parts.is_empty()).then(|| format!("Client    {}", parts.join(", ")))
+}
+
+fn latency(name: &str, service: Option<Block>, intended: Option<Block>) -> Option<String> {
+    let figures = |block: Option<Block>| {
+        let block = block?;
+        Some(format!("p50 {} p99 {}", shown(block.p50?, block.unit), shown(block.p99?, block.unit)))
+    };
+    let mut parts = Vec::new();
+    if let Some(text) = figures(service) {
+        parts.push(format!("from send {text}"));
+    }
+    if let Some(text) = figures(intended) {
+        parts.push(format!("from intended start {text}"));
+    }
+    (!parts.is_empty()).then(|| format!("{name}{}", parts.join("; ")))
+}
+
+fn shown(value: f64, unit: &str) -> String {
+    format!("{} {unit}", with_thousands(value))
+}
+
+fn ms(ns: f64) -> String {
+    shown(ns / 1e6, "ms")
+}

@@ -1,0 +1,40 @@
+//! The last lines: what was typed, how long it took, where everything is.
+
+use std::path::Path;
+
+use aiperf_metrics::Metric;
+
+use crate::number::with_thousands;
+use crate::results::RunResults;
+use crate::style::{Palette, Style};
+use crate::text::wrap;
+
+/// After the tables: command line, duration, a line per file, and a note when the run was cut short.
+pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String {
+    let mut out = String::from("\n");
+    let command = format!("CLI Command: {}", results.redactor.text(&results.config.cli_command));
+    for line in wrap(&command, width) {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    let duration = results.profiling().and_then(|phase| phase.summary.block(Metric::BenchmarkDuration)?.avg);
+    if let Some(seconds) = duration {
+        let early = if results.was_cancelled { " (cancelled early)" } else { "" };
+        out.push_str(&format!("Benchmark Duration: {} sec{early}\n", with_thousands(seconds)));
+    }
+    let log = results.log_file.as_deref().map(|path| ("Log File", path));
+    let files = results.written.iter().map(|file| (file.label, file.path.as_path())).chain(log);
+    for (label, path) in files {
+        out.push_str(&format!("{}: {}\n", palette.paint(Style::Green, label), absolute(path)));
+    }
+    if results.was_cancelled {
+        let note = "The run was cancelled early: its results cover only a part of it.";
+        out.push_str(&palette.paint(Style::Yellow, note));
+        out.push('\n');
+    }
+    out
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

@@ -1,0 +1,24 @@
+//! `profile_export_console.txt`: the tables as plain text.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::Exporter;
+use crate::console;
+use crate::files::write_atomic;
+use crate::names::FileNames;
+use crate::results::RunResults;
+use crate::style::Palette;
+
+pub(super) struct ConsoleText;
+
+impl Exporter for ConsoleText {
+    fn label(&self) -> &'static str {
+        "Console Text"
+    }
+
+    fn export(&self, results: &RunResults<'_>, names: &FileNames) -> io::Result<Vec<PathBuf>> {
+        let text = console::tables(results, console::FILE_WIDTH, Palette::plain());
+        Ok(vec![write_atomic(results.config.output.dir.join(names.console()), text.as_bytes())?])
+    }
+}

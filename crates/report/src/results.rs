@@ -1,0 +1,77 @@
+//! What a finished run hands over to be shown and kept.
+
+use std::path::PathBuf;
+
+use aiperf_clock::Mono;
+use aiperf_config::RunConfig;
+use aiperf_metrics::{LoadDelivery, Summary};
+use aiperf_types::PhaseKind;
+
+use crate::redact::Redactor;
+
+/// One phase, finished or cut short.
+#[derive(Clone, Debug)]
+pub struct PhaseResults {
+    /// Warmup or profiling.
+    pub kind: PhaseKind,
+    /// Place among the phases of the run.
+    pub index: u16,
+    /// T0 of the phase.
+    pub start: Mono,
+    /// Its last request had come back or was cancelled.
+    pub end: Mono,
+    /// What its records say.
+    pub summary: Summary,
+    /// It was cut short.
+    pub was_cancelled: bool,
+    /// Requests sent.
+    pub sent_count: u64,
+    /// Of these, cut off in flight at the end: they left no record.
+    pub in_flight_cancelled_count: u64,
+    /// Whether the load was delivered as asked; of the profiling phase.
+    pub load_delivery: Option<LoadDelivery>,
+}
+
+/// A file of this run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// What the console calls it, such as `Records JSONL`.
+    pub label: &'static str,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// Everything about a run that exports and console show.
+#[derive(Clone, Debug)]
+pub struct RunResults<'run> {
+    /// What was asked for.
+    pub config: &'run RunConfig,
+    /// Version of this program.
+    pub version: &'run str,
+    /// Secrets to hide.
+    pub redactor: Redactor,
+    /// The phases, in order; profiling is the last. Empty when the run ended before its first phase.
+    pub phases: Vec<PhaseResults>,
+    /// The run was cut short by a signal or by a threshold.
+    pub was_cancelled: bool,
+    /// Why the figures are not those of a whole run.
+    pub incomplete_reason: Option<String>,
+    /// Who counted tokens: the name of the client's tokenizer, or `server usage`.
+    pub token_source: String,
+    /// Files that were written while the run lasted.
+    pub written: Vec<WrittenFile>,
+    /// The log, when there is one.
+    pub log_file: Option<PathBuf>,
+}
+
+impl RunResults<'_> {
+    /// The profiling phase.
+    pub fn profiling(&self) -> Option<&PhaseResults> {
+        self.phases.iter().rev().find(|phase| phase.kind == PhaseKind::Profiling)
+    }
+
+    /// The warmup phase.
+    pub fn warmup(&self) -> Option<&PhaseResults> {
+        self.phases.iter().find(|phase| phase.kind == PhaseKind::Warmup)
+    }
+}

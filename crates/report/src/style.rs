@@ -1,0 +1,77 @@
+//! Colour on terminals, and only there.
+
+use std::borrow::Cow;
+
+/// How a piece of text looks. Nothing depends on it: every meaning is also in the words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// As it is.
+    #[default]
+    Plain,
+    /// Names.
+    Cyan,
+    /// Figures; good.
+    Green,
+    /// Warnings.
+    Yellow,
+    /// Errors.
+    Red,
+    /// Work in progress.
+    Blue,
+    /// Winding down.
+    Magenta,
+    /// Absent figures and side notes.
+    Dim,
+    /// Titles.
+    Bold,
+}
+
+impl Style {
+    fn code(self) -> &'static str {
+        match self {
+            Style::Plain => "",
+            Style::Cyan => "36",
+            Style::Green => "32",
+            Style::Yellow => "33",
+            Style::Red => "31",
+            Style::Blue => "34",
+            Style::Magenta => "35",
+            Style::Dim => "2",
+            Style::Bold => "1",
+        }
+    }
+}
+
+/// Whether styles are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Palette {
+    colour: bool,
+}
+
+impl Palette {
+    /// No colour: files and pipes.
+    pub const fn plain() -> Palette {
+        Palette { colour: false }
+    }
+
+    /// Colour on a terminal unless `NO_COLOR` is set to anything or the terminal is dumb.
+    pub fn for_stream(is_terminal: bool) -> Palette {
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Palette { colour: is_terminal && !is_set("NO_COLOR") && !dumb }
+    }
+
+    /// Colour always.
+    pub const fn coloured() -> Palette {
+        Palette { colour: true }
+    }
+
+    /// `text` in a style.
+    pub fn paint<'t>(self, style: Style, text: &'t str) -> Cow<'t, str> {
+        if !self.colour || style == Style::Plain || text.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(format!("\x1b[{}m{text}\x1b[0m", style.code()))
+        }
+    }
+}
