@@ -14,7 +14,7 @@ pub fn prepare_dir(dir: &Path) -> io::Result<()> {
 }
 
 /// Deletes the files of an earlier run that this run did not write; after all exports. Files of other names stay.
-pub fn remove_stale(dir: &Path, names: &FileNames, written: &[PathBuf]) -> io::Result<()> {
+pub(crate) fn remove_stale(dir: &Path, names: &FileNames, written: &[PathBuf]) -> io::Result<()> {
     let kept: HashSet<&Path> = written.iter().map(PathBuf::as_path).collect();
     for name in names.all() {
         let path = dir.join(&name);

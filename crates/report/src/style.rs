@@ -54,11 +54,9 @@ impl Palette {
         Palette { colour: false }
     }
 
-    /// Colour on a terminal unless `NO_COLOR` is set to anything or the terminal is dumb.
-    pub fn for_stream(is_terminal: bool) -> Palette {
-        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Palette { colour: is_terminal && !is_set("NO_COLOR") && !dumb }
+    /// Colour on a terminal, where it is allowed (`NO_COLOR` is not set).
+    pub const fn for_stream(is_terminal: bool, allowed: bool) -> Palette {
+        Palette { colour: is_terminal && allowed }
     }
 
     /// Colour always.

@@ -69,6 +69,9 @@ fn wrap_paragraph(paragraph: &str, limit: usize, lines: &mut Vec<String>) {
         }
         for c in word.chars() {
             if used + char_width(c) > limit {
+                if c == ' ' {
+                    continue;
+                }
                 lines.push(take_line(&mut line));
                 used = 0;
             }

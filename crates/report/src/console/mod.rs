@@ -8,15 +8,16 @@ mod overview;
 mod table;
 mod tail;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use crate::results::RunResults;
 use crate::style::Palette;
 
 pub use tail::tail;
 
-/// Columns of the text file, and of a console that is no terminal.
-pub const FILE_WIDTH: usize = 140;
+/// Columns of a stream that is no terminal.
+const PIPE_WIDTH: usize = 140;
 /// Name before the titles of tables.
 const PRODUCT: &str = "AIPerf";
 
@@ -44,6 +45,17 @@ pub fn tables(results: &RunResults<'_>, width: usize, palette: Palette) -> Strin
         }
     }
     out
+}
+
+/// Columns of a stream: those of its terminal, 140 where it is none.
+pub fn width_of(stream: &(impl AsFd + IsTerminal)) -> usize {
+    if !stream.is_terminal() {
+        return PIPE_WIDTH;
+    }
+    match rustix::termios::tcgetwinsize(stream) {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        _ => PIPE_WIDTH,
+    }
 }
 
 /// Prints `text`. Standard output that nobody reads any more is no failure.

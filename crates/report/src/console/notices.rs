@@ -1,7 +1,5 @@
 //! Hints and warnings about the figures, each with what to do next.
 
-use aiperf_metrics::Context;
-
 use super::table::panel;
 use crate::number::count;
 use crate::results::RunResults;
@@ -35,7 +33,7 @@ pub(super) fn usage_discrepancy(results: &RunResults<'_>, width: usize, palette:
             count(found.compared),
             share(found.count, found.compared),
         ),
-        format!("than {}%.", Context::of(results.config).usage_diff_pct),
+        format!("than {}%.", results.config.tuning.usage_diff_pct),
         String::new(),
         "Likely: another tokenizer than the model's, or special tokens and templates that the server adds."
             .into(),
@@ -55,7 +53,7 @@ pub(super) fn osl_mismatch(results: &RunResults<'_>, width: usize, palette: Pale
     if found.count == 0 {
         return;
     }
-    let context = Context::of(results.config);
+    let tuning = &results.config.tuning;
     let lines = [
         format!(
             "{} of {} requests ({:.1}%) got an answer of another length than was asked for.",
@@ -65,7 +63,7 @@ pub(super) fn osl_mismatch(results: &RunResults<'_>, width: usize, palette: Pale
         ),
         format!(
             "Counted beyond the smaller of {}% of the requested length and {} tokens; mean difference {:+.1}%.",
-            context.osl_mismatch_pct, context.osl_mismatch_max_tokens, found.mean_diff_pct
+            tuning.osl_mismatch_pct, tuning.osl_mismatch_max_tokens, found.mean_diff_pct
         ),
         String::new(),
         "Likely: the model ended its answer before the limit.".into(),

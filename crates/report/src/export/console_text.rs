@@ -18,7 +18,8 @@ impl Exporter for ConsoleText {
     }
 
     fn export(&self, results: &RunResults<'_>, names: &FileNames) -> io::Result<Vec<PathBuf>> {
-        let text = console::tables(results, console::FILE_WIDTH, Palette::plain());
+        let text =
+            console::tables(results, usize::from(results.config.tuning.console_width), Palette::plain());
         Ok(vec![write_atomic(results.config.output.dir.join(names.console()), text.as_bytes())?])
     }
 }
