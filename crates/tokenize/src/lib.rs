@@ -4,6 +4,7 @@
 //! anything else is a `tokenizer.json`. [`Corpus`] is tokenised text to cut prompts from, of exact length where
 //! asked. [`seed`] derives the random streams that make a run repeatable.
 
+pub mod corpus;
 mod error;
 mod hub_cache;
 mod open;
@@ -12,6 +13,7 @@ mod ranks;
 pub mod seed;
 mod tokenizer;
 
+pub use corpus::{Blocks, Corpus, CorpusKind, ExactText, Text};
 pub use error::TokenizerError;
 pub use open::OpenOptions;
 pub use placeholder::is_placeholder;

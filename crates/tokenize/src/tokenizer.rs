@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::corpus::TextCorpora;
 use crate::ranks::Encoding;
 
 /// Counts, encodes and decodes. Immutable; a clone is another handle to the same tokenizer.
@@ -15,6 +16,7 @@ struct Inner {
     name: String,
     revision: Option<String>,
     engine: Engine,
+    corpora: TextCorpora,
 }
 
 #[derive(Debug)]
@@ -30,7 +32,14 @@ impl Tokenizer {
 
     pub(crate) fn from_encoding(name: &str, encoding: &'static Encoding) -> Tokenizer {
         let engine = Engine::Ranks(encoding);
-        Tokenizer { inner: Arc::new(Inner { name: name.to_owned(), revision: None, engine }) }
+        Tokenizer {
+            inner: Arc::new(Inner {
+                name: name.to_owned(),
+                revision: None,
+                engine,
+                corpora: TextCorpora::default(),
+            }),
+        }
     }
 
     /// The name it was opened by.
@@ -62,7 +71,7 @@ impl Tokenizer {
     pub fn decode(&self, tokens: &[u32]) -> String {
         let mut bytes = Vec::new();
         self.decode_into(tokens, &mut bytes);
-        crate::tokenizer::lossy(bytes)
+        lossy(bytes)
     }
 
     /// Appends the bytes of `tokens`, which may begin or end within a character.
@@ -96,8 +105,42 @@ impl Tokenizer {
             Engine::Ranks(_) => 0,
         }
     }
+
+    /// Whether a token number stands for text.
+    pub(crate) fn decodes(&self, token: u32) -> bool {
+        match &self.inner.engine {
+            Engine::Ranks(encoding) => encoding.token_len(token) > 0,
+        }
+    }
+
+    /// Whether a token number is a special token.
+    pub(crate) fn is_special(&self, token: u32) -> bool {
+        match &self.inner.engine {
+            Engine::Ranks(encoding) => encoding.is_special(token),
+        }
+    }
+
+    /// Bytes of a token's text, where tokens are bytes put one after the other.
+    pub(crate) fn token_len(&self, token: u32) -> Option<usize> {
+        match &self.inner.engine {
+            Engine::Ranks(encoding) => Some(encoding.token_len(token)),
+        }
+    }
+
+    /// Whether a token begins at every lone space between visible ASCII characters, and what lies before it
+    /// and after it is tokenised apart.
+    pub(crate) fn splits_at_seams(&self) -> bool {
+        match &self.inner.engine {
+            Engine::Ranks(_) => true,
+        }
+    }
+
+    pub(crate) fn corpora(&self) -> &TextCorpora {
+        &self.inner.corpora
+    }
 }
 
+/// Bytes as text; what is no UTF-8 becomes U+FFFD, one for each maximal part of a character.
 pub(crate) fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -1,9 +1,9 @@
 //! The hash that places tokens in the embedded tables. The build script and the program share this file.
 
 /// Bits of a slot that hold the rank; the rest is a fingerprint of the token.
-pub const RANK_BITS: u32 = 18;
+pub(crate) const RANK_BITS: u32 = 18;
 /// A slot that holds nothing.
-pub const EMPTY_SLOT: u32 = u32::MAX;
+pub(crate) const EMPTY_SLOT: u32 = u32::MAX;
 
 const MIX: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93, 0xA076_1D64_78BD_642F];
 
@@ -31,7 +31,7 @@ fn half(bytes: &[u8], at: usize) -> u64 {
 
 /// A 64-bit hash of `bytes`; the same on every machine.
 #[inline]
-pub fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let len = bytes.len();
     let (low, high, seed) = match len {
         0 => (0, 0, MIX[2]),
@@ -56,12 +56,12 @@ pub fn hash(bytes: &[u8]) -> u64 {
 
 /// The fingerprint of a hash, in the bits above the rank.
 #[inline]
-pub fn fingerprint(hash: u64) -> u32 {
+pub(crate) fn fingerprint(hash: u64) -> u32 {
     ((hash >> 32) as u32) & !((1 << RANK_BITS) - 1)
 }
 
 /// The first slot to look at; the next one follows, wrapping.
 #[inline]
-pub fn first_slot(hash: u64, slots: usize) -> usize {
+pub(crate) fn first_slot(hash: u64, slots: usize) -> usize {
     hash as usize & (slots - 1)
 }

@@ -1,0 +1,77 @@
+//! Tokenised text to cut prompts from.
+//!
+//! Text corpora are cut into fixed chunks of about 10,000 characters. A chunk is unpacked or generated, and
+//! tokenised, when the first window touches it, once per process and tokenizer; which chunks those are, and on
+//! which threads, changes no draw. Every chunk begins with a space before a visible character and ends with a
+//! visible one, so the corpus reads on over chunk edges and from its end to its beginning.
+
+mod blocks;
+mod coding;
+mod exact;
+mod random;
+mod shakespeare;
+mod text;
+
+use crate::Tokenizer;
+use crate::seed::Rng;
+
+pub use blocks::Blocks;
+pub use exact::{ExactText, Text};
+pub use random::{Pool, TokenPool};
+pub(crate) use text::TextCorpora;
+use text::{Position, TextCorpus};
+
+/// Which text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CorpusKind {
+    /// Shakespeare: the sonnets, then the other works.
+    #[default]
+    Sonnet,
+    /// Generated source code, logs, configuration and talk about them.
+    Coding,
+    /// No text: runs of token numbers.
+    Random,
+}
+
+/// A corpus seen through one tokenizer. A clone is another handle; handles of the same kind and tokenizer share
+/// what is tokenised.
+#[derive(Clone, Debug)]
+pub struct Corpus {
+    tokenizer: Tokenizer,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Text(std::sync::Arc<TextCorpus>),
+    Tokens(std::sync::Arc<TokenPool>),
+}
+
+impl Corpus {
+    /// Opens a corpus; nothing is unpacked or tokenised yet.
+    pub fn open(kind: CorpusKind, tokenizer: &Tokenizer) -> Corpus {
+        let source = match kind {
+            CorpusKind::Sonnet => Source::Text(tokenizer.corpora().sonnet()),
+            CorpusKind::Coding => Source::Text(tokenizer.corpora().coding()),
+            CorpusKind::Random => Source::Tokens(tokenizer.corpora().pool(tokenizer, Pool::Ordinary)),
+        };
+        Corpus { tokenizer: tokenizer.clone(), source }
+    }
+
+    /// The tokenizer it is seen through.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Appends `n` consecutive tokens from a random start, wrapping at the end. The start is a chunk drawn with
+    /// weight its bytes, then a token of it.
+    pub fn draw_window(&self, rng: &mut impl Rng, n: usize, tokens: &mut Vec<u32>) {
+        match &self.source {
+            Source::Text(corpus) => {
+                let start = corpus.draw(&self.tokenizer, rng);
+                corpus.append_tokens(&self.tokenizer, start, n, tokens);
+            }
+            Source::Tokens(pool) => pool.draw_window(rng, n, tokens),
+        }
+    }
+}

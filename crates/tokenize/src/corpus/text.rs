@@ -1,0 +1,153 @@
+//! Text corpora by chunk: what is tokenised, and windows of it.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::Tokenizer;
+use crate::seed::{Rng, below};
+
+use super::random::{Pool, TokenPool};
+use super::{coding, shakespeare};
+
+/// A chunk through one tokenizer.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub(super) text: &'static str,
+    pub(super) tokens: Box<[u32]>,
+    /// Where each token ends in the text; `None` when the tokens do not spell the text byte for byte.
+    pub(super) ends: Option<Box<[u32]>>,
+}
+
+impl Chunk {
+    fn new(text: &'static str, tokenizer: &Tokenizer) -> Chunk {
+        let mut tokens = Vec::with_capacity(text.len() / 3);
+        tokenizer.encode(text, &mut tokens);
+        let mut end = 0;
+        let ends: Option<Box<[u32]>> = tokens
+            .iter()
+            .map(|&token| {
+                end += tokenizer.token_len(token)?;
+                u32::try_from(end).ok()
+            })
+            .collect();
+        let ends =
+            ends.filter(|ends| text.is_ascii() && ends.last().is_none_or(|&end| end as usize == text.len()));
+        Chunk { text, tokens: tokens.into(), ends }
+    }
+
+    /// Where token `token` begins; the end of the text for one past the last.
+    pub(super) fn begin(&self, ends: &[u32], token: usize) -> usize {
+        if token == 0 { 0 } else { ends[token - 1] as usize }
+    }
+}
+
+/// A token of a corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) chunk: usize,
+    pub(super) token: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Sonnet,
+    Coding,
+}
+
+/// One text corpus through one tokenizer.
+#[derive(Debug)]
+pub(crate) struct TextCorpus {
+    kind: Kind,
+    /// Where each chunk ends in the whole text, in bytes.
+    ends: Box<[u64]>,
+    chunks: Box<[OnceLock<Chunk>]>,
+}
+
+impl TextCorpus {
+    fn new(kind: Kind) -> TextCorpus {
+        let mut end = 0;
+        let mut add = |len: usize| {
+            end += len as u64;
+            end
+        };
+        let ends: Box<[u64]> = match kind {
+            Kind::Sonnet => shakespeare::chunk_lens().map(&mut add).collect(),
+            Kind::Coding => coding::chunk_lens().map(&mut add).collect(),
+        };
+        let chunks = ends.iter().map(|_| OnceLock::new()).collect();
+        TextCorpus { kind, ends, chunks }
+    }
+
+    /// A chunk, tokenised now if it is not yet.
+    pub(super) fn chunk(&self, tokenizer: &Tokenizer, index: usize) -> &Chunk {
+        self.chunks[index].get_or_init(|| {
+            let text = match self.kind {
+                Kind::Sonnet => shakespeare::chunk(index),
+                Kind::Coding => coding::chunk(index),
+            };
+            Chunk::new(text, tokenizer)
+        })
+    }
+
+    /// The chunk after this one, wrapping.
+    pub(super) fn next(&self, index: usize) -> usize {
+        if index + 1 == self.chunks.len() { 0 } else { index + 1 }
+    }
+
+    /// A random token: a chunk with weight its bytes, then a token of it.
+    pub(super) fn draw(&self, tokenizer: &Tokenizer, rng: &mut impl Rng) -> Position {
+        let total = self.ends.last().copied().unwrap_or(0);
+        let at = below(rng, total);
+        let chunk = self.ends.partition_point(|&end| end <= at);
+        let tokens = self.chunk(tokenizer, chunk).tokens.len();
+        Position { chunk, token: below(rng, tokens as u64) as usize }
+    }
+
+    /// Appends `n` tokens from a position on, wrapping.
+    pub(super) fn append_tokens(
+        &self,
+        tokenizer: &Tokenizer,
+        start: Position,
+        n: usize,
+        tokens: &mut Vec<u32>,
+    ) {
+        let Position { mut chunk, token: mut begin } = start;
+        let mut left = n;
+        let mut without_progress = 0;
+        while left > 0 && without_progress <= self.chunks.len() {
+            let all = &self.chunk(tokenizer, chunk).tokens;
+            let take = left.min(all.len().saturating_sub(begin));
+            tokens.extend_from_slice(&all[begin.min(all.len())..][..take]);
+            left -= take;
+            without_progress = if take == 0 { without_progress + 1 } else { 0 };
+            chunk = self.next(chunk);
+            begin = 0;
+        }
+    }
+}
+
+/// What one tokenizer has made of the corpora, each part when first used.
+#[derive(Debug, Default)]
+pub(crate) struct TextCorpora {
+    sonnet: OnceLock<Arc<TextCorpus>>,
+    coding: OnceLock<Arc<TextCorpus>>,
+    ordinary: OnceLock<Arc<TokenPool>>,
+    decodable: OnceLock<Arc<TokenPool>>,
+}
+
+impl TextCorpora {
+    pub(super) fn sonnet(&self) -> Arc<TextCorpus> {
+        self.sonnet.get_or_init(|| Arc::new(TextCorpus::new(Kind::Sonnet))).clone()
+    }
+
+    pub(super) fn coding(&self) -> Arc<TextCorpus> {
+        self.coding.get_or_init(|| Arc::new(TextCorpus::new(Kind::Coding))).clone()
+    }
+
+    pub(super) fn pool(&self, tokenizer: &Tokenizer, pool: Pool) -> Arc<TokenPool> {
+        let cell = match pool {
+            Pool::Ordinary => &self.ordinary,
+            Pool::Decodable => &self.decodable,
+        };
+        cell.get_or_init(|| Arc::new(TokenPool::new(tokenizer, pool))).clone()
+    }
+}

@@ -1,0 +1,59 @@
+//! Texts of n tokens have n tokens, by tokenising them again whole.
+
+use aiperf_tokenize::seed::{Streams, below};
+use aiperf_tokenize::{Corpus, CorpusKind, Text, Tokenizer};
+
+/// Lengths from 1 to 8,000: all small ones, then ever fewer.
+fn lengths() -> impl Iterator<Item = u64> {
+    (1..200).chain((200..1000).step_by(17)).chain([1023, 1024, 1500, 2048, 3001, 4096, 6000, 8000])
+}
+
+struct Tally {
+    texts: u64,
+    wrong: u64,
+}
+
+fn check(corpus: &Corpus, tally: &mut Tally, text: &Text, n: u64) {
+    let mut tokens = Vec::new();
+    corpus.tokenizer().encode(&text.text, &mut tokens);
+    assert_eq!(tokens.len() as u64, text.tokens, "stated count is wrong for {:?}", text.text);
+    assert!(text.tokens.abs_diff(n) <= 1, "{} tokens instead of {n}", text.tokens);
+    tally.texts += 1;
+    tally.wrong += u64::from(text.tokens != n);
+}
+
+fn exact(kind: CorpusKind, tokenizer: &Tokenizer) {
+    let corpus = Corpus::open(kind, tokenizer);
+    let family = Streams::new(3, "exact");
+    let mut tally = Tally { texts: 0, wrong: 0 };
+    for n in lengths() {
+        for item in 0..if n < 200 { 12 } else { 2 } {
+            let mut rng = family.at(n * 100 + item);
+            check(&corpus, &mut tally, &corpus.exact_text(&mut rng, n), n);
+        }
+    }
+    for item in 0..200 {
+        let mut rng = family.at(1_000_000 + item);
+        let (prefix, body) = (1 + below(&mut rng, 40), 1 + below(&mut rng, 40));
+        let prefix = corpus.exact_text(&mut rng, prefix);
+        let text = corpus.exact_text_after(&prefix, &mut rng, body);
+        assert!(text.text.starts_with(&prefix.text));
+        check(&corpus, &mut tally, &text, prefix.tokens + body);
+    }
+    assert!(tally.wrong * 1000 <= tally.texts, "{} of {} texts are not exact", tally.wrong, tally.texts);
+}
+
+#[test]
+fn sonnet_is_exact() {
+    exact(CorpusKind::Sonnet, &Tokenizer::builtin());
+}
+
+#[test]
+fn coding_is_exact() {
+    exact(CorpusKind::Coding, &Tokenizer::builtin());
+}
+
+#[test]
+fn random_is_exact() {
+    exact(CorpusKind::Random, &Tokenizer::builtin());
+}
