@@ -92,6 +92,29 @@ impl RecordValues {
         self.present.iter().all(|word| *word == 0)
     }
 
+    /// Gives a metric a value that was computed elsewhere, in its shown unit; a number is converted to the type of
+    /// the metric, a list to its mean where the metric is no list.
+    pub fn insert(&mut self, metric: Metric, value: Value<'_>) {
+        let number = match value {
+            Value::Int(value) => value as f64,
+            Value::Float(value) => value,
+            Value::List(list) => {
+                if metric.def().value_type == ValueType::IntList {
+                    let gaps = self.set_gaps(metric);
+                    gaps.clear();
+                    gaps.extend_from_slice(list);
+                    return;
+                }
+                list.iter().sum::<f64>() / list.len().max(1) as f64
+            }
+        };
+        match metric.def() {
+            def if def.value_type == ValueType::IntList => self.insert(metric, Value::List(&[number])),
+            def if def.shown_as_int() => self.set_int(metric, number as i64),
+            _ => self.set_float(metric, number),
+        }
+    }
+
     fn value(&self, metric: Metric) -> Value<'_> {
         let def = metric.def();
         let bits = self.bits[metric as usize];
