@@ -1,0 +1,107 @@
+//! Bodies and messages that somebody else wrote: sent as they are, read only for what the records need.
+
+use aiperf_config::EndpointKind;
+use aiperf_types::Body;
+
+use super::Rendered;
+use super::texts::Texts;
+use crate::json::{Scan, Scanner, Text, unsigned};
+
+/// A whole body, sent byte for byte.
+pub(super) fn payload(json: &str, kind: EndpointKind) -> Rendered {
+    let mut rendered = Rendered { body: Body::single(json.as_bytes().to_vec()), ..Rendered::default() };
+    let mut texts = Texts::default();
+    let mut stream = None;
+    let mut limits = [None; 2];
+    let mut scanner = Scanner::new(json.as_bytes());
+    // The text was parsed when it was loaded, so that there is nothing to report here.
+    let _valid = scanner.members(|scanner, key| {
+        match key {
+            b"messages" => {
+                scanner.items(|scanner, _| message_in(scanner, &mut texts, &mut rendered.num_images))?;
+            }
+            b"prompt" | b"input" => text_or_texts(scanner, &mut texts)?,
+            b"stream" => stream = Some(scanner.span()?),
+            b"max_completion_tokens" => limits[0] = unsigned(scanner.span()?),
+            b"max_tokens" => limits[1] = unsigned(scanner.span()?),
+            _ => scanner.skip()?,
+        }
+        Ok(())
+    });
+    rendered.texts = texts.list;
+    rendered.max_tokens = limits[0].or(limits[1]);
+    rendered.streaming = kind.can_stream() && stream.is_some_and(truthy);
+    rendered
+}
+
+fn truthy(raw: &[u8]) -> bool {
+    match raw.first() {
+        Some(b't') => true,
+        Some(b'"' | b'[' | b'{') => raw.len() > 2,
+        Some(b'n' | b'f') | None => false,
+        Some(_) => raw.iter().any(|byte| (b'1'..=b'9').contains(byte)),
+    }
+}
+
+fn text_or_texts(scanner: &mut Scanner<'_>, texts: &mut Texts) -> Scan<()> {
+    if let Some(b'[') = scanner.peek() {
+        scanner.items(|scanner, _| {
+            if let Some(text) = scanner.text()? {
+                push(text, texts);
+            }
+            Ok(())
+        })?;
+    } else if let Some(text) = scanner.text()? {
+        push(text, texts);
+    }
+    Ok(())
+}
+
+fn push(text: Text<'_>, texts: &mut Texts) {
+    match text.plain() {
+        Some(plain) => texts.push(plain, None),
+        None => texts.push(&text.to_text(), None),
+    }
+}
+
+/// Texts and images of one authored chat message.
+pub(super) fn message(json: &[u8], texts: &mut Texts, images: &mut u32) {
+    // See `payload`: the text is known to be JSON.
+    let _valid = message_in(&mut Scanner::new(json), texts, images);
+}
+
+fn message_in(scanner: &mut Scanner<'_>, texts: &mut Texts, images: &mut u32) -> Scan<()> {
+    scanner.members(|scanner, key| {
+        if key != b"content" {
+            return scanner.skip();
+        }
+        if let Some(b'[') = scanner.peek() {
+            scanner.items(|scanner, _| part(scanner, texts, images))?;
+        } else if let Some(text) = scanner.text()? {
+            push(text, texts);
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn part(scanner: &mut Scanner<'_>, texts: &mut Texts, images: &mut u32) -> Scan<()> {
+    let mut image = false;
+    let mut text = None;
+    scanner.members(|scanner, key| {
+        match key {
+            b"type" => {
+                let kind = scanner.text()?;
+                image = kind.is_some_and(|kind| kind.raw == b"image_url" || kind.raw == b"input_image");
+            }
+            b"text" => text = scanner.text()?,
+            _ => scanner.skip()?,
+        }
+        Ok(())
+    })?;
+    if let Some(text) = text {
+        push(text, texts);
+    }
+    *images += u32::from(image);
+    Ok(())
+}

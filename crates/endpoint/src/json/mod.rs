@@ -1,0 +1,11 @@
+//! JSON at wire speed: a pull scanner that validates what it passes over without building a tree, and a writer
+//! of strings.
+
+mod find;
+mod number;
+mod scan;
+mod text;
+
+pub(crate) use number::{float, integer, unsigned};
+pub(crate) use scan::{Malformed, Scan, Scanner, Text};
+pub(crate) use text::{push_compact, push_lossy, push_string, push_unquoted};
