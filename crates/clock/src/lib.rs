@@ -1,6 +1,6 @@
 //! One monotonic clock for the whole program.
 //!
-//! Every instant is CLOCK_MONOTONIC in nanoseconds, so instants of two processes on one host compare. Wall
+//! Every instant is `CLOCK_MONOTONIC` in nanoseconds, so instants of two processes on one host compare. Wall
 //! time is read once, when the process anchors the clock; every wall-clock figure of a report is that anchor
 //! plus a monotonic difference, so a time step during a run moves nothing.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// An instant of CLOCK_MONOTONIC, in nanoseconds since its epoch (host boot).
+/// An instant of `CLOCK_MONOTONIC`, in nanoseconds since its epoch (host boot).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mono(pub u64);
 

@@ -63,6 +63,18 @@ pub trait SessionSource {
     fn timing(&self, conversation: u64, turn: u32) -> TurnTiming;
 }
 
+impl<S: SessionSource + ?Sized> SessionSource for Box<S> {
+    type Ticket = S::Ticket;
+
+    fn draw(&mut self) -> Draw<S::Ticket> {
+        (**self).draw()
+    }
+
+    fn timing(&self, conversation: u64, turn: u32) -> TurnTiming {
+        (**self).timing(conversation, turn)
+    }
+}
+
 /// A turn to be sent now.
 #[derive(Debug)]
 pub struct Issue<T> {

@@ -1,0 +1,103 @@
+//! Limits of the host, checked against the plan before anything is sent.
+
+use std::net::{IpAddr, SocketAddr};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors a run needs besides its connections: files, timers, listeners.
+const OWN_DESCRIPTORS: u64 = 200;
+
+/// Why the host cannot carry the plan.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    /// Too few descriptors.
+    #[error(
+        "this run needs {need} open files ({connections} connections and {OWN_DESCRIPTORS} of its own) and the limit is \
+         {limit}; raise it with `ulimit -n {need}` (or LimitNOFILE=), or lower --concurrency"
+    )]
+    Descriptors {
+        /// Needed.
+        need: u64,
+        /// Of them connections.
+        connections: u64,
+        /// The hard limit.
+        limit: u64,
+    },
+    /// Too few ports.
+    #[error(
+        "this run needs {connections} connections to one address and there are {ports} local ports for them \
+         (net.ipv4.ip_local_port_range); widen the range, give several source addresses with --bind-address, or lower \
+         --concurrency"
+    )]
+    Ports {
+        /// Needed.
+        connections: u64,
+        /// Available over all source addresses.
+        ports: u64,
+    },
+}
+
+/// Raises the soft limit on open files to the hard one; the limit then in force.
+pub fn raise_descriptor_limit() -> u64 {
+    let limit = getrlimit(Resource::Nofile);
+    let Some(hard) = limit.maximum else { return limit.current.unwrap_or(u64::MAX) };
+    if limit.current.is_none_or(|soft| soft < hard)
+        && setrlimit(Resource::Nofile, Rlimit { current: Some(hard), maximum: Some(hard) }).is_err()
+    {
+        return limit.current.unwrap_or(hard);
+    }
+    hard
+}
+
+/// Whether `connections` at once, to `targets` addresses from `sources` addresses, fit the host.
+pub fn check(
+    connections: u64,
+    targets: &[SocketAddr],
+    sources: &[IpAddr],
+    descriptors: u64,
+) -> Result<(), LimitError> {
+    let need = connections.saturating_add(OWN_DESCRIPTORS);
+    if need > descriptors {
+        return Err(LimitError::Descriptors { need, connections, limit: descriptors });
+    }
+    let pairs = targets.len().max(1) as u64 * sources.len().max(1) as u64;
+    let ports = port_range().saturating_mul(pairs);
+    if connections > ports {
+        return Err(LimitError::Ports { connections, ports });
+    }
+    Ok(())
+}
+
+/// Number of local ports that the kernel gives out.
+fn port_range() -> u64 {
+    std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
+        .ok()
+        .and_then(|text| {
+            let mut bounds = text.split_ascii_whitespace().filter_map(|n| n.parse::<u64>().ok());
+            Some((bounds.next()?, bounds.next()?))
+        })
+        .map_or(28_232, |(low, high)| (high + 1).saturating_sub(low))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_descriptors_are_refused_with_the_figure_to_set() {
+        let error = check(1000, &[], &[], 1024).unwrap_err();
+        assert_eq!(error, LimitError::Descriptors { need: 1200, connections: 1000, limit: 1024 });
+        assert!(error.to_string().contains("ulimit -n 1200"));
+        assert_eq!(check(800, &[], &[], 1024), Ok(()));
+    }
+
+    #[test]
+    fn kubernetes_sigs_inference_perf_50_ports_are_counted_before_the_run() {
+        let target = "127.0.0.1:8000".parse().unwrap();
+        let range = port_range();
+        let error = check(range + 1, &[target], &[], u64::MAX).unwrap_err();
+        assert!(error.to_string().contains("--bind-address"), "{error}");
+        let sources = ["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
+        assert_eq!(check(range + 1, &[target], &sources, u64::MAX), Ok(()));
+    }
+}

@@ -1,0 +1,61 @@
+//! Conversations made ready for sending, ahead of their time, on other threads.
+
+use std::sync::Arc;
+
+use aiperf_endpoint::Rendered;
+use aiperf_types::Conversation;
+use tokio::sync::oneshot;
+
+/// A conversation whose requests can leave.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Session id.
+    pub id: Arc<str>,
+    /// Requests that are known ahead: all of them where turns stand alone, the first where they build on answers.
+    pub requests: Vec<Arc<Rendered>>,
+    /// The conversation itself, where later requests are made from answers.
+    pub conversation: Option<Conversation>,
+}
+
+/// A prepared conversation, or why it cannot be made.
+pub type PreparedResult = Result<Arc<Prepared>, Arc<str>>;
+
+/// Delivers a prepared conversation to the worker that sends it.
+#[derive(Debug)]
+pub struct Ticket {
+    receiver: oneshot::Receiver<PreparedResult>,
+    ready: Option<PreparedResult>,
+}
+
+impl Ticket {
+    /// A ticket and the end that fulfils it.
+    pub fn new() -> (oneshot::Sender<PreparedResult>, Ticket) {
+        let (sender, receiver) = oneshot::channel();
+        (sender, Ticket { receiver, ready: None })
+    }
+
+    /// A ticket that is fulfilled already.
+    pub fn fulfilled(result: PreparedResult) -> Ticket {
+        let (sender, receiver) = oneshot::channel();
+        drop(sender);
+        Ticket { receiver, ready: Some(result) }
+    }
+
+    /// Whether the conversation is ready.
+    pub fn is_ready(&mut self) -> bool {
+        if self.ready.is_none()
+            && let Ok(result) = self.receiver.try_recv()
+        {
+            self.ready = Some(result);
+        }
+        self.ready.is_some()
+    }
+
+    /// The conversation, waited for.
+    pub(crate) async fn take(mut self) -> PreparedResult {
+        match self.ready.take() {
+            Some(result) => result,
+            None => self.receiver.await.unwrap_or_else(|_| Err("the run is ending".into())),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What every worker of a run needs, settled before the first thread starts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aiperf_endpoint::{Format, ReadPlan};
+use rustls_pki_types::ServerName;
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsConnector;
+
+use crate::transport::{HeadTemplate, Origin, Resolver, SocketOptions, TlsSettings, tls};
+
+/// Settings shared by all workers.
+pub struct Settings {
+    /// The server.
+    pub origin: Origin,
+    /// Its addresses.
+    pub resolver: Resolver,
+    /// Socket options.
+    pub sockets: SocketOptions,
+    /// TLS, for `https` origins.
+    pub tls: Option<Tls>,
+    /// The head of every request.
+    pub head: HeadTemplate,
+    /// How later turns are rendered.
+    pub format: Arc<Format>,
+    /// How answers are read where the next turn needs them.
+    pub read_plan: ReadPlan,
+    /// Limit on one request.
+    pub request_timeout: Option<Duration>,
+    /// How long idle connections are kept.
+    pub keep_alive: Duration,
+    /// Exchanges at once in the whole process, where a limit is set.
+    pub connection_limit: Option<Arc<Semaphore>>,
+    /// Keep chunk stamps, addresses and headers of each exchange.
+    pub want_facts: bool,
+    /// Keep the request headers.
+    pub want_headers: bool,
+    /// Keep what a chat template is applied to.
+    pub want_template_input: bool,
+}
+
+/// TLS towards one server.
+pub struct Tls {
+    pub(crate) connector: TlsConnector,
+    pub(crate) name: ServerName<'static>,
+}
+
+impl Tls {
+    /// TLS towards `origin`.
+    pub fn new(origin: &Origin, settings: &TlsSettings) -> Result<Tls, tls::TlsError> {
+        let config = tls::client_config(settings)?;
+        let name = ServerName::try_from(origin.host.clone())
+            .map_err(|error| tls::TlsError::Name(error.to_string()))?;
+        Ok(Tls { connector: TlsConnector::from(config), name })
+    }
+}

@@ -1,0 +1,93 @@
+//! Waking another thread's task, and waking at an instant to the microsecond.
+
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use aiperf_clock::{Mono, now};
+use atomic_waker::AtomicWaker;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+/// A bell for one listener: rings are remembered until heard, and any number of them is one.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Bell {
+    /// Rings.
+    pub(crate) fn ring(&self) {
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            self.waker.wake();
+        }
+    }
+
+    /// Waits for a ring.
+    pub(crate) async fn heard(&self) {
+        poll_fn(|cx| {
+            if self.rung.swap(false, Ordering::AcqRel) {
+                return Poll::Ready(());
+            }
+            self.waker.register(cx.waker());
+            // Rung between the check and the registration.
+            if self.rung.swap(false, Ordering::AcqRel) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+}
+
+/// A timer with the kernel's resolution: tokio's own rounds up to the millisecond.
+pub(crate) struct PreciseTimer {
+    fd: AsyncFd<OwnedFd>,
+}
+
+impl PreciseTimer {
+    /// A timer, not armed. Needs the runtime of the calling thread.
+    pub(crate) fn new() -> io::Result<PreciseTimer> {
+        let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        #[expect(unsafe_code, reason = "tokio has no safe way in for a descriptor of one's own")]
+        // SAFETY: an `OwnedFd` answers with the same descriptor for as long as it lives, and closes it when dropped;
+        // nothing else owns this one.
+        let fd = unsafe { AsyncFd::register(fd) }?;
+        Ok(PreciseTimer { fd })
+    }
+
+    /// Waits until `at`.
+    pub(crate) async fn until(&self, at: Mono) {
+        loop {
+            if now() >= at {
+                return;
+            }
+            self.set(at.0.max(1), 0);
+            self.expired().await;
+        }
+    }
+
+    /// Arms the timer to expire every `period_ns` from `first` on.
+    pub(crate) fn every(&self, first: Mono, period_ns: u64) {
+        self.set(first.0, period_ns);
+    }
+
+    /// Waits for the next expiry.
+    pub(crate) async fn expired(&self) {
+        let Ok(mut guard) = self.fd.readable().await else { return };
+        let mut count = [0_u8; 8];
+        // The count is not needed: reading it is what clears the readiness.
+        let _ = rustix::io::read(self.fd.get_ref().as_fd(), &mut count);
+        guard.clear_ready();
+    }
+
+    fn set(&self, at: u64, period: u64) {
+        let spec =
+            |ns: u64| Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+        let timer = Itimerspec { it_interval: spec(period), it_value: spec(at) };
+        // Fails only for times out of range, which `Mono` cannot hold.
+        let _ = timerfd_settime(self.fd.get_ref(), TimerfdTimerFlags::ABSTIME, &timer);
+    }
+}

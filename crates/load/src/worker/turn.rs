@@ -1,0 +1,415 @@
+//! One turn: from the prepared request to the finished exchange.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aiperf_clock::{Mono, now};
+use aiperf_endpoint::{ReadPlan, Reader, Rendered, http_error, redirect_error};
+use aiperf_types::{HttpTrace, Identity, RequestError, RequestFacts, TransportFacts};
+use tokio::time::timeout;
+
+use super::gather::Gather;
+use super::{Dispatch, Session, Worker};
+use crate::outcome::{Exchange, Received};
+use crate::pacer::{Inbox, Returned};
+use crate::schedule::SessionKey;
+use crate::transport::connection::Connection;
+use crate::transport::exchange::{ExchangeError, receive, send};
+use crate::transport::{HeadFields, errors};
+
+/// Longest pause after a connection could not be made, before its slot is free again: a server that refuses is
+/// not to be hammered by a closed loop.
+const DIAL_PAUSE_MS: u64 = 50;
+
+/// Reports the return of a turn exactly once, also when the turn is broken off.
+struct ReturnGuard {
+    worker: Rc<Worker>,
+    session: SessionKey,
+    slot: usize,
+    reported: bool,
+}
+
+impl ReturnGuard {
+    fn report(&mut self, at: Mono, cut: bool) {
+        if !std::mem::replace(&mut self.reported, true) {
+            let mut tasks = self.worker.tasks.borrow_mut();
+            tasks.handles[self.slot] = None;
+            tasks.free.push(self.slot);
+            drop(tasks);
+            let inbox: &Inbox = &self.worker.inbox;
+            inbox.post(Returned { session: self.session, at, cut, worker: self.worker.index });
+        }
+    }
+}
+
+impl Drop for ReturnGuard {
+    fn drop(&mut self) {
+        self.report(now(), true);
+    }
+}
+
+/// How the wire part of a turn ended.
+struct Ending {
+    failure: Option<RequestError>,
+    cancelled_at: Option<Mono>,
+}
+
+impl Ending {
+    fn failed(error: RequestError) -> Ending {
+        Ending { failure: Some(error), cancelled_at: None }
+    }
+}
+
+pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Dispatch, slot: usize) {
+    let Dispatch { mut issue, phase } = dispatch;
+    let mut guard = ReturnGuard { worker: Rc::clone(&worker), session: issue.session, slot, reported: false };
+    if let Some(mut ticket) = issue.ticket.take() {
+        if !ticket.is_ready() && !issue.plan.initial_fill {
+            worker.tally.borrow_mut().late_prompts += 1;
+        }
+        match ticket.take().await {
+            Ok(prepared) => {
+                let id = if phase.fixed_schedule {
+                    format!("fixed-schedule-{}", prepared.id).into()
+                } else {
+                    Arc::from(String::from_utf8_lossy(&worker.ids.borrow_mut().next()))
+                };
+                *session.correlation_id.borrow_mut() = id;
+                *session.prepared.borrow_mut() = Some(prepared);
+            }
+            Err(why) => {
+                unbuildable(&worker, &mut guard, &issue, &phase, &why);
+                return;
+            }
+        }
+    }
+    let Some(prepared) = session.prepared.borrow().clone() else {
+        unbuildable(
+            &worker,
+            &mut guard,
+            &issue,
+            &phase,
+            "an earlier turn of the conversation could not be built",
+        );
+        return;
+    };
+    let request: Arc<Rendered> = match (prepared.requests.get(issue.turn as usize), &prepared.conversation) {
+        (Some(request), _) => Arc::clone(request),
+        (None, Some(conversation)) => {
+            let history = session.history.borrow();
+            Arc::new(worker.settings.format.render(conversation, issue.turn as usize, &history))
+        }
+        (None, None) => {
+            unbuildable(&worker, &mut guard, &issue, &phase, "the conversation has no such turn");
+            return;
+        }
+    };
+    let goes_on = prepared.conversation.is_some() && !issue.last_turn;
+    let request_id = worker.ids.borrow_mut().next();
+    let correlation_id = session.correlation_id.borrow().clone();
+    let fields = HeadFields {
+        request_id: &request_id,
+        correlation_id: &correlation_id,
+        streaming: request.streaming,
+        body_len: request.body.len(),
+    };
+    let settings = Arc::clone(&worker.settings);
+    let mut head = worker.heads.borrow_mut().pop().unwrap_or_default();
+    settings.head.write(fields, &mut head);
+    let mut trace = HttpTrace {
+        facts: settings.want_facts.then(|| Box::new(TransportFacts::default())),
+        ..HttpTrace::default()
+    };
+    let read_plan = ReadPlan { keep_history: goes_on, ..settings.read_plan };
+    let mut gather = Gather::new(&read_plan);
+
+    let start = now();
+    worker.tally.borrow_mut().sent(&issue.plan, start);
+    let cancel = issue.cancel.then_some(phase.cancel_delay);
+    let wire = exchange(&worker, &head, &request, cancel, &mut trace, &mut gather);
+    let ending = match settings.request_timeout {
+        None => wire.await,
+        Some(limit) => match timeout(limit, wire).await {
+            Ok(ending) => ending,
+            Err(_) if cancel.is_some() && trace.send_end.is_none() => {
+                Ending::failed(errors::send_timeout(limit.as_secs_f64()))
+            }
+            Err(_) => Ending::failed(errors::timeout(limit.as_secs_f64())),
+        },
+    };
+    let end = now();
+    worker.heads.borrow_mut().push(head);
+
+    let dial_failed = ending.failure.is_some() && trace.send_start.is_none();
+    let mut exchange = finish(&worker, ending, gather, trace, end);
+    exchange.identity = Identity {
+        number: issue.number,
+        request_id,
+        correlation_id: Arc::clone(&correlation_id),
+        conversation_id: Arc::clone(&prepared.id),
+        turn_index: issue.turn,
+        phase: phase.kind,
+        phase_index: phase.index,
+        worker: worker.index,
+    };
+    exchange.plan = issue.plan;
+    exchange.start = start;
+    exchange.client_delayed = worker.was_late_since(start);
+    if exchange.client_delayed {
+        worker.tally.borrow_mut().delayed_requests += 1;
+    }
+    exchange.request = RequestFacts {
+        body: request.body.clone(),
+        texts: request.texts.clone(),
+        max_tokens: request.max_tokens,
+        num_images: request.num_images,
+        headers: settings.want_headers.then(|| settings.head.shown(fields)),
+    };
+    if settings.want_template_input {
+        exchange.template_input =
+            request.messages_json().map(|json| (json, request.tools_json().map(str::to_owned)));
+    }
+    if dial_failed {
+        let failures = worker.dial_failures.get().saturating_add(1);
+        worker.dial_failures.set(failures);
+        let pause = (1 << failures.min(10)).min(DIAL_PAUSE_MS);
+        worker.sink.accept(exchange);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        guard.report(now(), false);
+        return;
+    }
+    worker.dial_failures.set(0);
+    if goes_on {
+        // The pacer runs after this task has given way, so the history is complete before the next turn.
+        guard.report(end, false);
+        remember(&read_plan, &session, &request, &mut exchange);
+    } else {
+        if issue.last_turn {
+            worker.forget(issue.session);
+        }
+        guard.report(end, false);
+    }
+    worker.sink.accept(exchange);
+}
+
+/// Reads the answer for the sake of the next turn.
+fn remember(read_plan: &ReadPlan, session: &Session, request: &Rendered, exchange: &mut Exchange) {
+    let mut history = session.history.borrow_mut();
+    history.push_turn(request);
+    if exchange.failure.is_some() {
+        return;
+    }
+    if let Received::Bytes(mut bytes) = std::mem::take(&mut exchange.received) {
+        if !bytes.content_encoding.is_empty() {
+            exchange.received = Received::Bytes(bytes);
+            return;
+        }
+        let mut reader = bytes.reader.take().unwrap_or_else(|| Reader::new(read_plan, &bytes.content_type));
+        bytes.each_read(|bytes, at| reader.push(bytes, at));
+        let reading = reader.finish(exchange.end);
+        if reading.error.is_none()
+            && let Some(reply) = &reading.reply
+        {
+            history.push_answer(reply);
+        }
+        exchange.received = Received::Read(Box::new(reading));
+    }
+}
+
+/// A turn whose request does not exist is still one record.
+fn unbuildable(
+    worker: &Worker,
+    guard: &mut ReturnGuard,
+    issue: &crate::schedule::Issue<crate::prepared::Ticket>,
+    phase: &super::PhaseInfo,
+    why: &str,
+) {
+    let at = now();
+    guard.report(at, false);
+    worker.sink.accept(Exchange {
+        identity: Identity {
+            number: issue.number,
+            request_id: worker.ids.borrow_mut().next(),
+            correlation_id: Arc::from(""),
+            conversation_id: Arc::from(""),
+            turn_index: issue.turn,
+            phase: phase.kind,
+            phase_index: phase.index,
+            worker: worker.index,
+        },
+        plan: issue.plan,
+        start: at,
+        headers: None,
+        end: at,
+        trace: HttpTrace::default(),
+        status: None,
+        request: RequestFacts::default(),
+        template_input: None,
+        received: Received::Nothing,
+        failure: Some(errors::unbuildable(why)),
+        cancelled_at: None,
+        client_delayed: false,
+    });
+}
+
+/// Gets a connection, sends, receives, and gives the connection back if it is still good.
+async fn exchange(
+    worker: &Worker,
+    head: &[u8],
+    request: &Rendered,
+    cancel: Option<Duration>,
+    trace: &mut HttpTrace,
+    gather: &mut Gather<'_>,
+) -> Ending {
+    let settings = &worker.settings;
+    let _permit = match &settings.connection_limit {
+        Some(limit) => {
+            let from = now();
+            // The semaphore is never closed.
+            let permit = Arc::clone(limit).acquire_owned().await.ok();
+            trace.pool_wait = Some((from, now()));
+            permit
+        }
+        None => None,
+    };
+    let mut connection = loop {
+        let free = worker.pool.borrow_mut().take(now());
+        let mut connection = match free {
+            Some(connection) => connection,
+            None => match dial(worker, trace).await {
+                Ok(connection) => connection,
+                Err(error) => return Ending::failed(error),
+            },
+        };
+        trace.reused = connection.used;
+        if let Some(facts) = &mut trace.facts {
+            facts.local = connection.local;
+            facts.remote = connection.remote;
+        }
+        match send(&mut connection, head, &request.body, trace).await {
+            Ok(()) => break connection,
+            // Not one byte was taken by a connection that had been idle: the peer had closed it, and another
+            // one is no retry.
+            Err(ExchangeError::Write(_, 0)) if connection.used => {}
+            Err(error) => return wire_failure(worker, error),
+        }
+    };
+    let received = {
+        let reading = receive(&mut connection, &worker.scratch, settings.want_facts, trace, gather);
+        match cancel {
+            None => Some(reading.await),
+            Some(delay) if delay.is_zero() => None,
+            Some(delay) => timeout(delay, reading).await.ok(),
+        }
+    };
+    let Some(received) = received else {
+        // Not given back: leaving this scope closes it.
+        let failure = errors::cancelled(cancel.unwrap_or_default().as_secs_f64());
+        return Ending { failure: Some(failure), cancelled_at: Some(now()) };
+    };
+    match received {
+        Ok(true) => {
+            worker.pool.borrow_mut().give(connection, now());
+            Ending { failure: None, cancelled_at: None }
+        }
+        Ok(false) => Ending { failure: None, cancelled_at: None },
+        Err(error) => wire_failure(worker, error),
+    }
+}
+
+fn wire_failure(worker: &Worker, error: ExchangeError) -> Ending {
+    Ending::failed(match error {
+        ExchangeError::Write(error, _) | ExchangeError::Read(error) => {
+            note_limits(worker, &error);
+            errors::socket(&error)
+        }
+        ExchangeError::Closed { started: false } => errors::disconnected(),
+        ExchangeError::Closed { started: true } => errors::truncated(),
+        ExchangeError::Parse(error) => errors::payload(error.to_string()),
+    })
+}
+
+fn note_limits(worker: &Worker, error: &std::io::Error) {
+    if errors::is_resource_error(error) {
+        worker.tally.borrow_mut().resource_errors += 1;
+    }
+}
+
+async fn dial(worker: &Worker, trace: &mut HttpTrace) -> Result<Connection, RequestError> {
+    let settings = &worker.settings;
+    let authority = settings.origin.authority();
+    let (addresses, looked_up) =
+        settings.resolver.addresses().await.map_err(|error| errors::dns(&settings.origin.host, &error))?;
+    trace.dns = looked_up;
+    let from = now();
+    let stream = settings.sockets.connect(&addresses).await.map_err(|error| {
+        note_limits(worker, &error);
+        errors::connect(&authority, &error)
+    })?;
+    let connected = now();
+    let Some(tls) = &settings.tls else {
+        trace.connect = Some((from, connected));
+        return Ok(Connection::plain(stream));
+    };
+    let connection = Connection::tls(stream, &tls.connector, tls.name.clone())
+        .await
+        .map_err(|error| errors::tls(&authority, &error))?;
+    let secured = now();
+    trace.connect = Some((from, secured));
+    trace.tls = Some((connected, secured));
+    Ok(connection)
+}
+
+/// Puts together what is known when the wire is quiet.
+fn finish(worker: &Worker, ending: Ending, gather: Gather<'_>, mut trace: HttpTrace, end: Mono) -> Exchange {
+    let Gather { head, headers_at, bytes, too_large, .. } = gather;
+    let status = head.as_ref().map(|head| head.status);
+    let mut failure = ending.failure;
+    let mut received = Received::Nothing;
+    if let Some(mut head) = head {
+        if let Some(facts) = &mut trace.facts {
+            facts.reason = std::mem::take(&mut head.reason);
+            facts.response_headers = std::mem::take(&mut head.all);
+        }
+        let reason = trace.facts.as_ref().map_or(head.reason.as_str(), |facts| facts.reason.as_str());
+        match head.status {
+            200..=299 => received = Received::Bytes(Box::new(bytes)),
+            status @ 300..=399 => {
+                failure.get_or_insert_with(|| redirect_error(status, reason, head.location.as_deref()));
+            }
+            // A failed status explains itself; what cut its body short does not matter.
+            status if ending.cancelled_at.is_none() => {
+                failure = Some(http_error(status, reason, &bytes.data, head.retry_after.as_deref()));
+            }
+            _ => {}
+        }
+        if too_large {
+            failure.get_or_insert_with(|| errors::payload("The answer is larger than 512 MiB"));
+        }
+    }
+    Exchange {
+        identity: Identity {
+            number: 0,
+            request_id: [b'0'; 36],
+            correlation_id: Arc::from(""),
+            conversation_id: Arc::from(""),
+            turn_index: 0,
+            phase: aiperf_types::PhaseKind::Profiling,
+            phase_index: 0,
+            worker: worker.index,
+        },
+        plan: aiperf_types::PlanInstants::default(),
+        start: end,
+        headers: headers_at.filter(|_| status.is_some_and(|status| (200..300).contains(&status))),
+        end,
+        trace,
+        status,
+        request: RequestFacts::default(),
+        template_input: None,
+        received,
+        failure,
+        cancelled_at: ending.cancelled_at,
+        client_delayed: false,
+    }
+}
