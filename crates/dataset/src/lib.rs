@@ -4,21 +4,32 @@
 //! conversations are built one by one, by any thread in any order, just before they are due.
 
 mod error;
+mod file;
+mod formats;
+mod growing;
+mod identity;
+mod index;
+mod json;
+mod names;
 mod note;
+mod open;
+mod prompt;
 mod random;
+mod record;
 mod sampler;
-mod shim;
+mod source;
+mod synthetic;
 
 use std::path::Path;
-use std::sync::Arc;
 
-use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileFormat};
+use aiperf_config::{EndpointKind, FileFormat};
+use aiperf_tokenize::Tokenizer;
 use aiperf_types::Conversation;
 
 pub use error::{DatasetError, Invalid, Place};
 pub use note::{Note, NoteLevel};
+pub use open::open;
 pub use sampler::Sampler;
-pub use shim::Tokenizer;
 
 /// How many conversations there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,20 +154,6 @@ pub struct OpenContext<'a> {
     pub fixed_schedule: bool,
     /// Prompts shrink by what the chat template adds.
     pub apply_chat_template: bool,
-}
-
-/// Opens a dataset. A bad record that is met before the first conversation can be sent is an error; one met
-/// later is a [`Dataset::fault`].
-pub fn open(config: &DatasetConfig, context: &OpenContext<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
-    let _ = context;
-    match &config.source {
-        DatasetSource::Synthetic(_) => {
-            Err(DatasetError::NotBuilt { what: "synthetic".into(), help: String::new() })
-        }
-        DatasetSource::File(file) => {
-            Err(DatasetError::NotBuilt { what: file.format.name().into(), help: String::new() })
-        }
-    }
 }
 
 /// A format found by looking at a file.

@@ -1,9 +1,10 @@
 //! In which order conversations are drawn.
 
 use aiperf_config::Sampling;
+use aiperf_tokenize::seed::{Stream, below, stream};
 
 use crate::Len;
-use crate::random::Stream;
+use crate::random::shuffle;
 
 /// Draws conversation indexes for ever.
 ///
@@ -26,9 +27,9 @@ impl Sampler {
     pub fn new(sampling: Sampling, len: Len, seed: u64) -> Sampler {
         let order = match sampling {
             Sampling::Sequential => Order::Sequential { next: 0 },
-            Sampling::Random => Order::Random { stream: Stream::named(seed, "dataset.sampler.random") },
+            Sampling::Random => Order::Random { stream: stream(seed, "dataset.sampler.random") },
             Sampling::Shuffle => {
-                let stream = Stream::named(seed, "dataset.sampler.shuffle");
+                let stream = stream(seed, "dataset.sampler.shuffle");
                 Order::Shuffle { stream, list: Vec::new(), next: 0 }
             }
         };
@@ -56,7 +57,7 @@ impl Sampler {
                 *next += 1;
                 Some(*next - 1)
             }
-            Order::Random { stream } => (known > 0).then(|| stream.below(known)),
+            Order::Random { stream } => (known > 0).then(|| below(stream, known)),
             Order::Shuffle { stream, list, next } => {
                 if self.len.is_growing() || known == 0 {
                     return None;
@@ -64,14 +65,73 @@ impl Sampler {
                 if list.is_empty() {
                     // A list of more than 2^32 conversations would not fit in memory either.
                     list.extend(0..u32::try_from(known).unwrap_or(u32::MAX));
-                    stream.shuffle(list);
+                    shuffle(stream, list);
                 } else if *next == list.len() {
-                    stream.shuffle(list);
+                    shuffle(stream, list);
                     *next = 0;
                 }
                 *next += 1;
                 Some(u64::from(list[*next - 1]))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(sampler: &mut Sampler, count: usize) -> Vec<u64> {
+        (0..count).map(|_| sampler.next().unwrap()).collect()
+    }
+
+    #[test]
+    fn sequential_wraps_for_ever() {
+        let mut sampler = Sampler::new(Sampling::Sequential, Len::Exact(3), 0);
+        assert_eq!(draw(&mut sampler, 7), [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn sequential_waits_for_a_dataset_that_is_still_read() {
+        let mut sampler = Sampler::new(Sampling::Sequential, Len::AtLeast(2), 0);
+        assert_eq!(draw(&mut sampler, 2), [0, 1]);
+        assert_eq!(sampler.next(), None);
+        sampler.grow(Len::AtLeast(3));
+        assert_eq!(sampler.next(), Some(2));
+        assert_eq!(sampler.next(), None);
+        sampler.grow(Len::Exact(3));
+        assert_eq!(sampler.next(), Some(0));
+    }
+
+    #[test]
+    fn random_is_uniform_with_replacement_and_follows_the_seed() {
+        let mut counts = [0u32; 5];
+        for index in draw(&mut Sampler::new(Sampling::Random, Len::Exact(5), 9), 50_000) {
+            counts[index as usize] += 1;
+        }
+        assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
+        let order = |seed| draw(&mut Sampler::new(Sampling::Random, Len::Exact(1000), seed), 20);
+        assert_eq!(order(1), order(1));
+        assert_ne!(order(1), order(2));
+    }
+
+    #[test]
+    fn shuffle_walks_a_fresh_permutation_each_pass() {
+        let mut sampler = Sampler::new(Sampling::Shuffle, Len::Exact(50), 4);
+        let passes: Vec<Vec<u64>> = (0..3).map(|_| draw(&mut sampler, 50)).collect();
+        for pass in &passes {
+            let mut sorted = pass.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..50).collect::<Vec<_>>());
+        }
+        assert_ne!(passes[0], passes[1]);
+        assert_ne!(passes[1], passes[2]);
+    }
+
+    #[test]
+    fn an_empty_dataset_gives_nothing() {
+        for sampling in [Sampling::Sequential, Sampling::Random, Sampling::Shuffle] {
+            assert_eq!(Sampler::new(sampling, Len::Exact(0), 0).next(), None);
         }
     }
 }

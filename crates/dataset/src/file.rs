@@ -1,0 +1,176 @@
+//! Conversations of an indexed file, made from the index and the file when they are due.
+
+use std::sync::Arc;
+
+use aiperf_config::Normal;
+use aiperf_tokenize::seed::Streams;
+use aiperf_types::{Content, Conversation, Turn};
+
+use crate::index::{Index, Range, row_fault};
+use crate::json::Fault;
+use crate::names::Names;
+use crate::record::{Problem, Render, Row};
+use crate::source::SourceFile;
+use crate::{Dataset, DatasetError, Len, Note, OpenContext, Outline, TurnOutline, random};
+
+/// What is done to every turn, wherever it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Finish {
+    names: Names,
+    osl: Option<(Streams, Normal)>,
+    system_prompt: Option<Arc<str>>,
+}
+
+impl Finish {
+    pub(crate) fn new(osl: Option<Normal>, system_prompt: Option<&str>, context: &OpenContext<'_>) -> Finish {
+        Finish {
+            names: Names::new(context.seed, context.seed_given),
+            // A mean of 0 is no limit.
+            osl: osl
+                .filter(|normal| normal.mean > 0.0)
+                .map(|normal| (Streams::new(context.seed, "dataset.output_length"), normal)),
+            system_prompt: system_prompt.filter(|prompt| !prompt.is_empty()).map(Arc::from),
+        }
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Output limits for turns without one, and the system prompt in front of the system message.
+    pub(crate) fn apply(&self, index: u64, conversation: &mut Conversation) {
+        if let Some((streams, normal)) = &self.osl {
+            let mut stream = streams.at(index);
+            for turn in &mut conversation.turns {
+                // Drawn for every turn, so that a recorded limit moves no other turn's.
+                let drawn = random::whole(&mut stream, *normal, 1);
+                if turn.max_tokens.is_none() && !matches!(turn.content, Content::Payload(_)) {
+                    turn.max_tokens = Some(drawn);
+                }
+            }
+        }
+        if let Some(prompt) = &self.system_prompt
+            && !matches!(conversation.turns.first(), Some(Turn { content: Content::Payload(_), .. }))
+        {
+            conversation.system_message = Some(match &conversation.system_message {
+                None => Arc::clone(prompt),
+                Some(message) => format!("{prompt}\n\n{message}").into(),
+            });
+        }
+    }
+}
+
+/// A file (or the files of a folder) with an index.
+pub(crate) struct FileDataset {
+    pub(crate) files: Arc<[SourceFile]>,
+    pub(crate) index: Arc<Index>,
+    pub(crate) render: Arc<dyn Render>,
+    pub(crate) finish: Finish,
+}
+
+impl FileDataset {
+    fn range(&self, conversation: u64) -> Range {
+        match self.index.range(conversation) {
+            Some(range) => range,
+            None => panic!("conversation {conversation} of {:?}", self.len()),
+        }
+    }
+
+    fn row(&self, range: Range, number: u32) -> Row {
+        let row = self.index.rows.get(u64::from(range.start) + u64::from(number));
+        match row {
+            Some(row) => row,
+            None => panic!("row {number} of {range:?}"),
+        }
+    }
+
+    /// The text of a record.
+    fn record(&self, row: Row) -> Result<String, DatasetError> {
+        let mut bytes = vec![0; row.length as usize];
+        self.files[row.file()].read_at(row.offset(), &mut bytes)?;
+        String::from_utf8(bytes).map_err(|_| self.changed(row, Fault::new("", "not valid UTF-8")))
+    }
+
+    /// The error for a record that was fine when it was indexed.
+    fn changed(&self, row: Row, mut fault: Fault) -> DatasetError {
+        fault
+            .rule
+            .push_str(" (the file changed since it was read at the start; leave it alone during a run)");
+        row_fault(&self.files, row, fault)
+    }
+}
+
+impl Dataset for FileDataset {
+    fn len(&self) -> Len {
+        self.index.len()
+    }
+
+    fn wait_for(&self, index: u64) -> Len {
+        self.index.wait_for(index)
+    }
+
+    fn outline(&self, index: u64) -> Outline {
+        let range = self.range(index);
+        let turn = |number: u32| {
+            let row = self.row(range, number);
+            TurnOutline { timestamp_ms: row.timestamp(), delay_ms: row.delay() }
+        };
+        let skipped = u32::from(range.hoisted());
+        if range.count() - skipped == 1 {
+            return Outline::one(turn(skipped));
+        }
+        Outline::new(turn(skipped), (skipped + 1..range.count()).map(turn).collect::<Box<[_]>>())
+    }
+
+    fn build(&self, index: u64) -> Result<Conversation, DatasetError> {
+        let range = self.range(index);
+        let rows: Vec<Row> = (0..range.count()).map(|number| self.row(range, number)).collect();
+        let mut turns = Vec::with_capacity(rows.len());
+        for rows in rows.chunk_by(|one, other| one.same_record(*other)) {
+            let text = self.record(rows[0])?;
+            self.render.turns(&text, rows, &mut turns).map_err(|problem| match problem {
+                Problem::Fault(fault) => self.changed(rows[0], fault),
+                Problem::Error(error) => error,
+            })?;
+        }
+        for (turn, row) in turns.iter_mut().zip(&rows) {
+            turn.timestamp_ms = row.timestamp();
+            turn.delay_ms = row.delay();
+        }
+        let system_message = range.hoisted().then(|| joined(&turns.remove(0).content));
+        let mut conversation = Conversation {
+            id: self.index.id(index).unwrap_or_else(|| self.finish.names().generate(index)),
+            turns,
+            context_mode: self.render.mode(rows[0]),
+            system_message,
+            user_context_message: None,
+        };
+        self.finish.apply(index, &mut conversation);
+        Ok(conversation)
+    }
+
+    fn total_turns(&self) -> Option<u64> {
+        self.index.total_turns()
+    }
+
+    fn fault(&self) -> Option<DatasetError> {
+        self.index.fault()
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        self.index.notes()
+    }
+}
+
+impl Drop for FileDataset {
+    fn drop(&mut self) {
+        self.index.stop();
+    }
+}
+
+/// All texts of a turn, one on each line.
+fn joined(content: &Content) -> Arc<str> {
+    let Content::Parts { texts, .. } = content else { return Arc::from("") };
+    let all: Vec<&str> = texts.iter().flat_map(|group| &group.contents).map(AsRef::as_ref).collect();
+    all.join("\n").into()
+}

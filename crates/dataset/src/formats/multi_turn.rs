@@ -1,0 +1,91 @@
+//! `multi_turn`: each record is a conversation, or a piece of one; every request carries what was said before.
+
+use std::sync::Arc;
+
+use aiperf_config::EndpointKind;
+use aiperf_types::{ContextMode, Turn};
+
+use super::single_turn::TurnFields;
+use crate::json::{self, Fault};
+use crate::record::{Check, Found, LineFormat, Problem, Render, Row, check_type};
+
+/// The row is a turn with role `system`.
+const SYSTEM: u32 = 1 << 30;
+/// … and may become the conversation's system message: text only, no time, limit or extra keys.
+const HOISTABLE: u32 = 1 << 31;
+const TURN: u32 = SYSTEM - 1;
+
+struct MultiTurn {
+    endpoint: EndpointKind,
+}
+
+/// The turns of a record.
+fn turns(text: &str) -> Result<[json::Field<'_>; 3], Fault> {
+    json::object(text, &["turns", "session_id", "type"])
+}
+
+impl Check for MultiTurn {
+    fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
+        let [turns, session_id, kind] = turns(text)?;
+        check_type(kind, "multi_turn")?;
+        found.take_session(session_id)?;
+        let turns = turns.ok_or_else(|| Fault::new("turns", "is missing; a record needs a list of turns"))?;
+        let turns = json::list("turns", turns)?;
+        if turns.is_empty() {
+            return Err(Fault::new("turns", "must not be empty"));
+        }
+        if turns.len() > TURN as usize {
+            return Err(Fault::new("turns", format!("has more than {TURN} items")));
+        }
+        for (index, turn) in turns.into_iter().enumerate() {
+            let within = |fault: Fault| fault.within(format_args!("turns[{index}]"));
+            let fields = TurnFields::parse(turn).map_err(within)?;
+            check_type(fields.kind, "single_turn").map_err(within)?;
+            let mut checked = fields.check(self.endpoint, &mut found.tally).map_err(within)?;
+            let role = fields.role.map(|role| json::string("role", role)).transpose().map_err(within)?;
+            checked.tag = index as u32;
+            if role.as_deref() == Some("system") {
+                let text_only = fields.parts[2..].iter().all(Option::is_none);
+                let plain = [fields.timestamp, fields.delay, fields.output_length, fields.extra]
+                    .iter()
+                    .all(Option::is_none);
+                checked.tag |= if text_only && plain { SYSTEM | HOISTABLE } else { SYSTEM };
+            }
+            found.turns.push(checked);
+        }
+        Ok(())
+    }
+}
+
+impl Render for MultiTurn {
+    fn turns(&self, text: &str, rows: &[Row], out: &mut Vec<Turn>) -> Result<(), Problem> {
+        let [turns, ..] = turns(text)?;
+        let turns = json::list("turns", turns.unwrap_or("[]"))?;
+        for row in rows {
+            let turn = turns
+                .get((row.tag & TURN) as usize)
+                .ok_or_else(|| Fault::new("turns", "has fewer turns than when the file was indexed"))?;
+            out.push(TurnFields::parse(turn)?.turn()?);
+        }
+        Ok(())
+    }
+
+    fn mode(&self, _first: Row) -> ContextMode {
+        ContextMode::DeltasWithoutResponses
+    }
+
+    fn hoists(&self, rows: &[Row]) -> bool {
+        self.endpoint == EndpointKind::Chat
+            && rows[0].tag & HOISTABLE != 0
+            && rows.get(1).is_some_and(|next| next.tag & SYSTEM == 0)
+    }
+}
+
+pub(crate) fn format(endpoint: EndpointKind) -> LineFormat {
+    LineFormat {
+        check: Box::new(MultiTurn { endpoint }),
+        render: Arc::new(MultiTurn { endpoint }),
+        many_turns: true,
+        whole_keys: &["session_id"],
+    }
+}

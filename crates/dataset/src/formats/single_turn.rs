@@ -1,0 +1,146 @@
+//! `single_turn`: each record is one request; records with the same session id are sent one after the other,
+//! without history.
+
+use std::sync::Arc;
+
+use aiperf_config::EndpointKind;
+use aiperf_types::{ContextMode, Turn};
+
+use super::parts::{self, PART_KEYS, PartFields};
+use crate::json::{self, Fault, Field};
+use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, Tally, check_type, times};
+
+/// Keys of a turn, as `single_turn` records and the turns of `multi_turn` have them.
+const KEYS: [&str; 16] = {
+    let mut keys = [""; 16];
+    let mut at = 0;
+    while at < PART_KEYS.len() {
+        keys[at] = PART_KEYS[at];
+        at += 1;
+    }
+    let rest = ["timestamp", "delay", "role", "session_id", "output_length", "extra", "type"];
+    while at < keys.len() {
+        keys[at] = rest[at - PART_KEYS.len()];
+        at += 1;
+    }
+    keys
+};
+
+/// A turn, taken apart and not yet checked.
+pub(crate) struct TurnFields<'a> {
+    pub(crate) parts: PartFields<'a>,
+    pub(crate) timestamp: Field<'a>,
+    pub(crate) delay: Field<'a>,
+    pub(crate) role: Field<'a>,
+    pub(crate) session_id: Field<'a>,
+    pub(crate) output_length: Field<'a>,
+    pub(crate) extra: Field<'a>,
+    pub(crate) kind: Field<'a>,
+}
+
+/// Whether a request can carry anything but text.
+pub(crate) fn takes_media(endpoint: EndpointKind) -> bool {
+    endpoint == EndpointKind::Chat
+}
+
+impl<'a> TurnFields<'a> {
+    pub(crate) fn parse(text: &'a str) -> Result<TurnFields<'a>, Fault> {
+        let all = json::object(text, &KEYS)?;
+        let [.., timestamp, delay, role, session_id, output_length, extra, kind] = all;
+        let mut parts = PartFields::default();
+        parts.copy_from_slice(&all[..PART_KEYS.len()]);
+        Ok(TurnFields { parts, timestamp, delay, role, session_id, output_length, extra, kind })
+    }
+
+    /// Checks everything but the session id and the type.
+    pub(crate) fn check(&self, endpoint: EndpointKind, tally: &mut Tally) -> Result<FoundTurn, Fault> {
+        let holds = parts::check(&self.parts)?;
+        if holds.media() && !takes_media(endpoint) {
+            return Err(Fault::new(
+                "",
+                format!(
+                    "the record has media, which the {} endpoint cannot carry; use --endpoint-type chat",
+                    endpoint.name()
+                ),
+            ));
+        }
+        let (timestamp, delay) = times(self.timestamp, self.delay, tally)?;
+        if timestamp.is_some_and(|time| time != 0.0) && delay.is_some_and(|delay| delay != 0.0) {
+            return Err(Fault::new(
+                "timestamp",
+                "`timestamp` and `delay` exclude each other; keep one of them",
+            ));
+        }
+        if let Some(role) = self.role {
+            json::check_string("role", role)?;
+        }
+        if let Some(length) = self.output_length {
+            let length = json::integer("output_length", length)?;
+            if length <= 0 {
+                return Err(Fault::new(
+                    "output_length",
+                    format!("must be above 0, is {length}; leave it out for no limit"),
+                ));
+            }
+        }
+        if let Some(extra) = self.extra {
+            json::map("extra", extra)?;
+        }
+        Ok(FoundTurn { timestamp, delay, tag: 0 })
+    }
+
+    /// The turn, times and output limits of others left out.
+    pub(crate) fn turn(&self) -> Result<Turn, Problem> {
+        Ok(Turn {
+            max_tokens: match self.output_length {
+                Some(length) => Some(json::integer("output_length", length)?.max(1) as u64),
+                None => None,
+            },
+            role: match self.role {
+                Some(role) => Some(json::string("role", role)?.into()),
+                None => None,
+            },
+            content: parts::content(&self.parts, None)?,
+            extra_body: match self.extra {
+                Some(extra) => Some(json::map("extra", extra)?),
+                None => None,
+            },
+            ..Turn::default()
+        })
+    }
+}
+
+struct SingleTurn {
+    endpoint: EndpointKind,
+}
+
+impl Check for SingleTurn {
+    fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
+        let fields = TurnFields::parse(text)?;
+        check_type(fields.kind, "single_turn")?;
+        found.take_session(fields.session_id)?;
+        let turn = fields.check(self.endpoint, &mut found.tally)?;
+        found.turns.push(turn);
+        Ok(())
+    }
+}
+
+impl Render for SingleTurn {
+    fn turns(&self, text: &str, _rows: &[Row], out: &mut Vec<Turn>) -> Result<(), Problem> {
+        out.push(TurnFields::parse(text)?.turn()?);
+        Ok(())
+    }
+
+    fn mode(&self, _first: Row) -> ContextMode {
+        ContextMode::MessageArrayWithResponses
+    }
+}
+
+pub(crate) fn format(endpoint: EndpointKind) -> LineFormat {
+    LineFormat {
+        check: Box::new(SingleTurn { endpoint }),
+        render: Arc::new(SingleTurn { endpoint }),
+        many_turns: false,
+        whole_keys: &["session_id"],
+    }
+}

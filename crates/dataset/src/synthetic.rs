@@ -1,0 +1,216 @@
+//! Generated conversations. Entry i is made from streams of its own, so it is the same however many entries there
+//! are and whoever makes it.
+
+use std::sync::{Arc, OnceLock};
+
+use aiperf_config::{DatasetConfig, Normal, SyntheticDataset};
+use aiperf_tokenize::seed::{Stream, Streams, below, stream};
+use aiperf_tokenize::{Corpus, Text};
+use aiperf_types::{Content, ContextMode, Conversation, TextGroup, Turn};
+
+use crate::file::Finish;
+use crate::prompt::corpus_kind;
+use crate::random::whole;
+use crate::{Dataset, DatasetError, Len, OpenContext, Outline, TurnOutline};
+
+struct Synthetic {
+    shape: SyntheticDataset,
+    corpus: Corpus,
+    /// Tokens that a server adds to the first and to later prompts.
+    overhead: (u64, u64),
+    turns: Streams,
+    delays: Streams,
+    lengths: Streams,
+    prompts: Streams,
+    prefix_choice: Streams,
+    prefix_texts: Streams,
+    prefixes: Box<[OnceLock<Text>]>,
+    contexts: Streams,
+    system_message: Option<Arc<str>>,
+    /// Turns of all entries; counted when first asked for.
+    total: OnceLock<u64>,
+    finish: Finish,
+}
+
+/// Opens generated data.
+pub(crate) fn open(
+    shape: &SyntheticDataset,
+    config: &DatasetConfig,
+    context: &OpenContext<'_>,
+    finish: Finish,
+) -> Result<Arc<dyn Dataset>, DatasetError> {
+    let unsuitable = |text: String| Err(DatasetError::Unsuitable(text));
+    let Some(tokenizer) = context.tokenizer else {
+        return Err(DatasetError::Prompt(
+            "generated prompts need a tokenizer; name one with --tokenizer, or send a file with --input-file"
+                .into(),
+        ));
+    };
+    if context.fixed_schedule {
+        return unsuitable("--fixed-schedule needs recorded times; name a trace with --input-file".into());
+    }
+    if shape.entries == 0 {
+        return Err(DatasetError::Empty("--num-dataset-entries is 0: nothing can be sent".into()));
+    }
+    if shape.batch_size > 1 && !context.endpoint.single_turn_only() {
+        return unsuitable(format!(
+            "--batch-size {} makes several texts of a turn, and a {} request carries one; use the embeddings or the \
+             completions endpoint",
+            shape.batch_size,
+            context.endpoint.name()
+        ));
+    }
+    let corpus = Corpus::open(corpus_kind(config.corpus.unwrap_or_default()), tokenizer);
+    let streams = |name: &str| Streams::new(context.seed, &format!("dataset.{name}"));
+    let system_message = shape.shared_system_prompt_length.map(|length| {
+        corpus.exact_text(&mut stream(context.seed, "dataset.system_prompt"), u64::from(length)).text.into()
+    });
+    let (prefixes, _) = shape.prefix_pool.unwrap_or_default();
+    let dataset = Synthetic {
+        overhead: overhead(context),
+        turns: streams("turns"),
+        delays: streams("delays"),
+        lengths: streams("input_length"),
+        prompts: streams("prompts"),
+        prefix_choice: streams("prefix_choice"),
+        prefix_texts: streams("prefixes"),
+        prefixes: (0..prefixes).map(|_| OnceLock::new()).collect(),
+        contexts: streams("user_context"),
+        system_message,
+        total: OnceLock::new(),
+        corpus,
+        shape: shape.clone(),
+        finish,
+    };
+    if context.endpoint.single_turn_only()
+        && !dataset.one_turn()
+        && let Some(entry) = (0..shape.entries).find(|entry| dataset.turns(*entry) > 1)
+    {
+        return unsuitable(format!(
+            "generated session `{}` has {} turns that build on each other, and the {} endpoint takes one turn; use \
+             --endpoint-type chat, or one turn per conversation",
+            dataset.finish.names().generate(entry),
+            dataset.turns(entry),
+            context.endpoint.name()
+        ));
+    }
+    Ok(Arc::new(dataset))
+}
+
+/// Tokens that a server adds to the first and to later prompts of a conversation.
+fn overhead(context: &OpenContext<'_>) -> (u64, u64) {
+    let Some(tokenizer) = context.tokenizer else { return (0, 0) };
+    let special = tokenizer.num_special_tokens_to_add();
+    (special, special)
+}
+
+impl Synthetic {
+    fn one_turn(&self) -> bool {
+        self.shape.turns.stddev <= 0.0 && self.shape.turns.mean < 1.5
+    }
+
+    fn turns(&self, index: u64) -> u32 {
+        if self.one_turn() {
+            return 1;
+        }
+        u32::try_from(whole(&mut self.turns.at(index), self.shape.turns, 1)).unwrap_or(u32::MAX)
+    }
+
+    /// The delays of an entry, turn by turn; `None` when there are none.
+    fn delays(&self, index: u64) -> Option<impl FnMut() -> f64> {
+        let ratio = self.shape.turn_delay_ratio;
+        let wanted = self.shape.turn_delay.mean > 0.0 && ratio > 0.0;
+        let normal = self.shape.turn_delay;
+        let mut stream = wanted.then(|| self.delays.at(index))?;
+        Some(move || whole(&mut stream, normal, 0) as f64 * ratio)
+    }
+
+    /// A length without what the server adds; at least `floor`.
+    fn length(stream: &mut Stream, isl: Normal, overhead: u64, floor: u64) -> u64 {
+        whole(stream, isl, 1).saturating_sub(overhead).max(floor)
+    }
+
+    fn prefix(&self, index: u64) -> Option<&Text> {
+        let (count, length) = self.shape.prefix_pool?;
+        let choice = below(&mut self.prefix_choice.at(index), u64::from(count));
+        let text = || self.corpus.exact_text(&mut self.prefix_texts.at(choice), u64::from(length));
+        self.prefixes.get(choice as usize).map(|prefix| prefix.get_or_init(text))
+    }
+
+    fn turn(&self, lengths: &mut Stream, prompts: &mut Stream, overhead: u64, prefix: Option<&Text>) -> Turn {
+        let floor = u64::from(prefix.is_none());
+        let mut contents = Vec::with_capacity(self.shape.batch_size.max(1) as usize);
+        let mut tokens = 0;
+        for _ in 0..self.shape.batch_size.max(1) {
+            let length = Synthetic::length(lengths, self.shape.isl, overhead, floor);
+            let text = match prefix {
+                None => self.corpus.exact_text(prompts, length),
+                Some(prefix) => self.corpus.exact_text_after(prefix, prompts, length),
+            };
+            tokens += text.tokens;
+            contents.push(text.text.into());
+        }
+        Turn {
+            content: Content::Parts { texts: vec![TextGroup { name: None, contents }], media: Vec::new() },
+            text_tokens: Some(tokens),
+            ..Turn::default()
+        }
+    }
+}
+
+impl Dataset for Synthetic {
+    fn len(&self) -> Len {
+        Len::Exact(self.shape.entries)
+    }
+
+    fn outline(&self, index: u64) -> Outline {
+        let turns = self.turns(index);
+        if turns == 1 {
+            return Outline::one(TurnOutline::default());
+        }
+        let mut delays = self.delays(index);
+        let rest: Box<[_]> = (1..turns)
+            .map(|_| TurnOutline { timestamp_ms: None, delay_ms: delays.as_mut().map(|draw| draw()) })
+            .collect();
+        Outline::new(TurnOutline::default(), rest)
+    }
+
+    fn build(&self, index: u64) -> Result<Conversation, DatasetError> {
+        let count = self.turns(index);
+        let mut delays = self.delays(index);
+        let mut lengths = self.lengths.at(index);
+        let mut prompts = self.prompts.at(index);
+        let mut turns = Vec::with_capacity(count as usize);
+        for number in 0..count {
+            let turn = if number == 0 {
+                self.turn(&mut lengths, &mut prompts, self.overhead.0, self.prefix(index))
+            } else {
+                Turn {
+                    delay_ms: delays.as_mut().map(|draw| draw()),
+                    ..self.turn(&mut lengths, &mut prompts, self.overhead.1, None)
+                }
+            };
+            turns.push(turn);
+        }
+        let user_context_message = self.shape.user_context_prompt_length.map(|length| {
+            self.corpus.exact_text(&mut self.contexts.at(index), u64::from(length)).text.into()
+        });
+        let mut conversation = Conversation {
+            id: self.finish.names().generate(index),
+            turns,
+            context_mode: ContextMode::DeltasWithoutResponses,
+            system_message: self.system_message.clone(),
+            user_context_message,
+        };
+        self.finish.apply(index, &mut conversation);
+        Ok(conversation)
+    }
+
+    fn total_turns(&self) -> Option<u64> {
+        let count = || match self.one_turn() {
+            true => self.shape.entries,
+            false => (0..self.shape.entries).map(|entry| u64::from(self.turns(entry))).sum(),
+        };
+        Some(*self.total.get_or_init(count))
+    }
+}
