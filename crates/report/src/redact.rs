@@ -49,7 +49,8 @@ impl Redactor {
 
     /// `text` without secrets; borrowed when there was none.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut text = Cow::Borrowed(text);
+        // URLs first: a secret cut out of one would hide its end.
+        let mut text = if text.contains("://") { Cow::Owned(redact_text(text)) } else { Cow::Borrowed(text) };
         for secret in &self.secrets {
             if secret.find(text.as_bytes()).is_some() {
                 // Invariant: the needle was made from a `str`.
@@ -58,7 +59,7 @@ impl Redactor {
                 }
             }
         }
-        if text.contains("://") { Cow::Owned(redact_text(&text)) } else { text }
+        text
     }
 
     /// The value of header `name`, hidden when the name is that of a credential.

@@ -27,8 +27,8 @@ pub(super) fn table(results: &RunResults<'_>, width: usize, palette: Palette, ou
         title_style: Style::Red,
         columns: vec![
             Column::new("Code", Align::Right, Style::Yellow),
-            Column::new("Type", Align::Right, Style::Yellow).wrapping(),
-            Column::new("Message", Align::Left, Style::Yellow).wrapping(),
+            Column::new("Type", Align::Right, Style::Yellow).wrapping(12),
+            Column::new("Message", Align::Left, Style::Yellow).wrapping(20),
             Column::new("Count", Align::Right, Style::Yellow),
         ],
         rows: rows.collect(),

@@ -74,7 +74,9 @@ fn by_group(
     let title = format!("{PRODUCT} | {}{suffix}", results.config.endpoint.kind.metrics_title());
     let belongs = |metric: Metric| {
         let def = metric.def();
-        def.console_group == group && !def.has(Flag::Experimental) && !def.has(Flag::Internal)
+        // Failures have a table of their own.
+        let elsewhere = [Flag::Experimental, Flag::Internal, Flag::ErrorOnly];
+        def.console_group == group && !elsewhere.into_iter().any(|flag| def.has(flag))
     };
     render(results, &title, belongs, width, palette, out);
 }
@@ -112,7 +114,7 @@ fn render(
 fn columns() -> Vec<Column> {
     let figure = |header| Column::new(header, Align::Right, Style::Green);
     vec![
-        Column::new("Metric", Align::Right, Style::Cyan).wrapping(),
+        Column::new("Metric", Align::Right, Style::Cyan).wrapping(24),
         figure("avg"),
         figure("min").expendable(3),
         figure("max").expendable(1),

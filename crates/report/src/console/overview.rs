@@ -29,14 +29,14 @@ pub(super) fn line(results: &RunResults<'_>, width: usize, _palette: Palette, ou
     let Some(phase) = results.profiling() else { return };
     let summary = &phase.summary;
     let mut parts = vec![
-        format!("Run of {}", format_utc(wall(phase.start))),
+        format!("Started {}", format_utc(wall(phase.start))),
         format!("tokens by {}", results.token_source),
     ];
     if let Some(window) = &summary.window {
         parts.push(format!("window {} sec", with_thousands(window.duration_sec)));
     }
     parts.push(format!(
-        "{} sent: {} succeeded, {} failed, {} cut off in flight",
+        "{} sent: {} succeeded, {} failed, {} cut off",
         count(phase.sent_count),
         count(summary.valid_count),
         count(summary.failed_count),

@@ -16,19 +16,19 @@ pub(super) struct Column {
     pub(super) header: &'static str,
     pub(super) align: Align,
     pub(super) style: Style,
-    /// Its text may be broken over lines when space is short.
-    pub(super) wraps: bool,
+    /// Its text may be broken over lines, down to this width, when space is short; 0 for never.
+    pub(super) narrowest: usize,
     /// Left out when space is short: columns of higher numbers first; 0 stays.
     pub(super) expendable: u8,
 }
 
 impl Column {
     pub(super) const fn new(header: &'static str, align: Align, style: Style) -> Column {
-        Column { header, align, style, wraps: false, expendable: 0 }
+        Column { header, align, style, narrowest: 0, expendable: 0 }
     }
 
-    pub(super) const fn wrapping(mut self) -> Column {
-        self.wraps = true;
+    pub(super) const fn wrapping(mut self, narrowest: usize) -> Column {
+        self.narrowest = narrowest;
         self
     }
 
@@ -64,9 +64,6 @@ pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
 }
-
-/// A wrapping column is never made narrower than this.
-const NARROWEST: usize = 12;
 
 impl Table {
     /// Appends the table, at most `limit` columns wide as far as its figures allow: first columns that wrap give
@@ -120,20 +117,13 @@ impl Table {
             .collect();
         let room = limit.saturating_sub(3 * kept.len() + 1);
         let mut excess = widths.iter().sum::<usize>().saturating_sub(room);
+        let least = |at: usize| self.columns[kept[at]].narrowest;
         while excess > 0 {
-            // The widest wrapping column gives way, down to the next widest.
-            let wrapping =
-                (0..kept.len()).filter(|&at| self.columns[kept[at]].wraps && widths[at] > NARROWEST);
+            // The widest column that wraps gives way, one step at a time.
+            let wrapping = (0..kept.len()).filter(|&at| least(at) > 0 && widths[at] > least(at));
             let Some(widest) = wrapping.max_by_key(|&at| widths[at]) else { break };
-            let next = (0..kept.len())
-                .filter(|&at| at != widest && self.columns[kept[at]].wraps)
-                .map(|at| widths[at])
-                .max()
-                .unwrap_or(0);
-            let least = next.max(NARROWEST).min(widths[widest] - 1);
-            let step = (widths[widest] - least).min(excess);
-            widths[widest] -= step;
-            excess -= step;
+            widths[widest] -= 1;
+            excess -= 1;
         }
         (widths, excess == 0)
     }

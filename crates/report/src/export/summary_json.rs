@@ -92,7 +92,7 @@ pub(super) fn document(
     out.insert("was_cancelled".into(), was_cancelled.into());
     out.insert("is_complete".into(), results.incomplete_reason.is_none().into());
     if let Some(reason) = &results.incomplete_reason {
-        out.insert("incomplete_reason".into(), reason.as_str().into());
+        out.insert("incomplete_reason".into(), results.redactor.text(reason).into());
     }
     out.insert("error_summary".into(), error_summary(&summary.error_groups, &results.redactor));
     if let Some(phase) = phase {

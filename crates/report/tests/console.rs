@@ -1,0 +1,266 @@
+//! What people read after a run.
+
+mod support;
+
+use std::io;
+use std::path::PathBuf;
+
+use aiperf_metrics::delivery::{
+    ClientFacts, ConcurrencyFacts, DeliveryFacts, LoadMode, Reason, Spread, Verdict,
+};
+use aiperf_metrics::{
+    Block, Latencies, LoadDelivery, ObservationWindow, OslMismatch, SendLag, UsageDiscrepancy,
+};
+use aiperf_report::{Palette, RunResults, WrittenFile, console};
+use aiperf_types::PhaseKind;
+use support::{config, golden_json, phase, results, summary_of};
+
+const WIDTH: usize = 140;
+
+fn spread(p50: f64, p99: f64, max: f64) -> Option<Spread> {
+    Some(Spread { avg: p50, p50, p90: p99, p99, max, count: 100 })
+}
+
+fn latencies(p50: f64, p99: f64) -> Latencies {
+    let block = |scale: f64| {
+        Some(Block { unit: "ms", p50: Some(p50 * scale), p99: Some(p99 * scale), ..Block::default() })
+    };
+    Latencies { request_latency: block(1.0), time_to_first_token: block(0.5) }
+}
+
+fn facts(mode: LoadMode) -> DeliveryFacts {
+    DeliveryFacts {
+        mode,
+        intended_rate: (mode == LoadMode::Rate).then_some(500.0),
+        delivered_rate: Some(499.98),
+        planned_count: 15_000,
+        sent_count: 15_000,
+        lateness: spread(20_000.0, 110_000.0, 800_000.0),
+        concurrency: (mode == LoadMode::Concurrency).then_some(ConcurrencyFacts {
+            limit: 16,
+            max_in_flight: 16,
+            lost_share: Some(0.002),
+        }),
+        phase_ns: 3_000_000_000,
+        record_count: 15_000,
+        service: latencies(21.3, 24.1),
+        from_intended: latencies(21.32, 24.19),
+        client: ClientFacts {
+            cores: Some(2.0),
+            cpu_sec: Some(1.23),
+            busiest_worker_cpu_pct: Some(35.0),
+            peak_rss_bytes: Some(64 << 20),
+            loop_delay: spread(1e5, 5e5, 1.2e6),
+            ..ClientFacts::default()
+        },
+        ..DeliveryFacts::default()
+    }
+}
+
+fn reported(change: impl FnOnce(&mut RunResults<'_>), width: usize) -> String {
+    let config = config(&PathBuf::from("out"));
+    let mut summary = summary_of(&golden_json("chat_nonstreaming/profile_export_aiperf.json"));
+    summary.window = Some(ObservationWindow { start_ns: 0, end_ns: 467_851_000, duration_sec: 0.467_851 });
+    summary.send_lag = Some(SendLag { p50: 0.01, p90: 0.02, p99: 0.114, max: 0.2 });
+    let mut run = results(&config, vec![phase(PhaseKind::Profiling, 0, summary)]);
+    change(&mut run);
+    console::tables(&run, width, Palette::plain())
+}
+
+fn delivery_of(delivery: LoadDelivery) -> String {
+    let text = reported(|run| run.phases[0].load_delivery = Some(delivery), WIDTH);
+    text[text.find("Load Delivery").unwrap()..].to_owned()
+}
+
+#[test]
+fn load_delivery_of_an_open_loop() {
+    let delivery =
+        LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts: facts(LoadMode::Rate) };
+    assert_eq!(
+        delivery_of(delivery),
+        "\
+Load Delivery: VALID
+  Rate      intended 500.00 requests/sec, delivered 499.98 (100.0 %)
+  Sends     15,000 planned, 15,000 sent, 0 skipped by a cap, 0 unsent
+  Lateness  p50 0.02 ms, p99 0.11 ms, max 0.80 ms
+  Client    0.41 of 2 cores, 82 us per request, busiest worker 35 %, peak memory 64 MiB, loop delay max 1.20 ms
+  Latency   from send p50 21.30 ms p99 24.10 ms; from intended start p50 21.32 ms p99 24.19 ms
+  TTFT      from send p50 10.65 ms p99 12.05 ms; from intended start p50 10.66 ms p99 12.10 ms
+"
+    );
+}
+
+#[test]
+fn load_delivery_of_a_closed_loop_with_a_reason() {
+    let reason = Reason {
+        code: "late_sends",
+        message: "99 % of the sends were late by up to".into(),
+        value: 2.5,
+        limit: 1.0,
+        unit: "ms",
+        next_step: "Raise --workers-max".into(),
+    };
+    let mut facts = facts(LoadMode::Concurrency);
+    facts.client = ClientFacts::default();
+    facts.service = Latencies::default();
+    facts.from_intended = Latencies::default();
+    facts.lateness = None;
+    let text = delivery_of(LoadDelivery { verdict: Verdict::Suspect, reasons: vec![reason], facts });
+    assert_eq!(
+        text,
+        "\
+Load Delivery: SUSPECT
+  Loop      concurrency 16 held 99.8 %, produced 499.98 requests/sec
+  Sends     15,000 planned, 15,000 sent, 0 skipped by a cap, 0 unsent
+  ! 99 % of the sends were late by up to (2.50 ms, limit 1.00 ms). Raise --workers-max
+"
+    );
+}
+
+#[test]
+fn one_line_says_what_the_tables_are_about() {
+    let text = reported(|run| run.phases[0].in_flight_cancelled_count = 2, WIDTH);
+    let line = text.lines().nth(1).unwrap();
+    assert!(line.starts_with("Started 20"), "{line}");
+    assert!(
+        line.ends_with(
+            "Z | tokens by builtin | window 0.47 sec | 8 sent: 8 succeeded, 0 failed, 2 cut off | send lag p99 0.11 ms"
+        ),
+        "{line}"
+    );
+}
+
+#[test]
+fn an_interrupted_run_says_so_first() {
+    let text =
+        reported(|run| run.incomplete_reason = Some("Interrupted after 3 of 8 requests".into()), WIDTH);
+    assert!(text.starts_with("\nAIPerf | INCOMPLETE RESULTS\nInterrupted after 3 of 8 requests\n"), "{text}");
+}
+
+#[test]
+fn warnings_say_what_to_do_next() {
+    let text = reported(
+        |run| {
+            let summary = &mut run.phases[0].summary;
+            summary.usage_discrepancy = Some(UsageDiscrepancy { compared: 6, count: 1 });
+            summary.osl_mismatch = Some(OslMismatch { compared: 6, count: 4, mean_diff_pct: -38.888 });
+            summary.usage_without_cache_reads = true;
+        },
+        WIDTH,
+    );
+    for part in [
+        "1 of 6 requests (16.7%)",
+        "--use-server-token-count",
+        "4 of 6 requests (66.7%)",
+        "-38.9%",
+        "ignore_eos:true",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(text.matches("--enable-cache-report").count(), 1);
+    let quiet = reported(
+        |run| {
+            let summary = &mut run.phases[0].summary;
+            summary.usage_discrepancy = Some(UsageDiscrepancy { compared: 6, count: 0 });
+            summary.osl_mismatch = Some(OslMismatch { compared: 6, count: 0, mean_diff_pct: 0.0 });
+        },
+        WIDTH,
+    );
+    assert!(!quiet.contains('╭'), "{quiet}");
+}
+
+#[test]
+fn a_long_error_message_wraps_inside_its_column() {
+    let text = reported(
+        |run| {
+            let published = golden_json("errors_mix/profile_export_aiperf.json");
+            run.phases[0].summary.error_groups = summary_of(&published).error_groups;
+            run.phases[0].summary.error_groups[0].error.message =
+                format!("{} \x1b[31mred", "word ".repeat(60));
+        },
+        WIDTH,
+    );
+    let table: Vec<&str> = text.lines().skip_while(|line| !line.contains("Error Summary")).skip(1).collect();
+    let rows = &table[..table.iter().position(|line| line.starts_with('└')).unwrap()];
+    assert!(rows.iter().all(|line| line.chars().count() == WIDTH), "{}", rows.join("\n"));
+    assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn a_narrow_terminal_loses_columns_and_says_which() {
+    for width in [100, 80, 60] {
+        let text = reported(|_| (), width);
+        let main =
+            &text[text.find("AIPerf | LLM Metrics\n").or_else(|| text.find("| LLM Metrics  ")).unwrap()..];
+        let widest = main
+            .lines()
+            .skip(1)
+            .take_while(|line| !line.starts_with("  "))
+            .map(|line| line.chars().count())
+            .max();
+        assert!(widest <= Some(width), "{width} {widest:?}\n{text}");
+    }
+    let text = reported(|_| (), 80);
+    assert!(text.contains("no room here for: min, std"), "{text}");
+    assert!(!reported(|_| (), WIDTH).contains("no room"));
+}
+
+#[test]
+fn the_tail_lists_every_file_by_its_absolute_path() {
+    let config = config(&PathBuf::from("out"));
+    let summary = summary_of(&golden_json("chat_nonstreaming/profile_export_aiperf.json"));
+    let mut run = results(&config, vec![phase(PhaseKind::Profiling, 0, summary)]);
+    run.written = vec![
+        WrittenFile { label: "CSV Export", path: "/tmp/out/profile_export_aiperf.csv".into() },
+        WrittenFile { label: "Records JSONL", path: "out/profile_export.jsonl".into() },
+    ];
+    run.log_file = Some("/tmp/out/logs/aiperf.log".into());
+    let here = std::env::current_dir().unwrap();
+    let expected = format!(
+        "\nCLI Command: aiperf profile --model 'mock-model'\nBenchmark Duration: 0.43 sec\nCSV Export: \
+         /tmp/out/profile_export_aiperf.csv\nRecords JSONL: {}/out/profile_export.jsonl\nLog File: \
+         /tmp/out/logs/aiperf.log\n",
+        here.display()
+    );
+    assert_eq!(console::tail(&run, WIDTH, Palette::plain()), expected);
+    run.was_cancelled = true;
+    let text = console::tail(&run, WIDTH, Palette::plain());
+    assert!(
+        text.contains("0.43 sec (cancelled early)\n") && text.ends_with("only a part of it.\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let config = config(&PathBuf::from("out"));
+    let summary = summary_of(&golden_json("errors_mix/profile_export_aiperf.json"));
+    let run = results(&config, vec![phase(PhaseKind::Profiling, 0, summary)]);
+    let plain = console::tables(&run, WIDTH, Palette::plain());
+    let coloured = console::tables(&run, WIDTH, Palette::coloured());
+    assert!(!plain.contains('\x1b'));
+    assert!(coloured.contains("\x1b[31m") && coloured.contains("\x1b[36m") && coloured.contains("\x1b[2m"));
+    let mut stripped = String::new();
+    let mut rest = coloured.as_str();
+    while let Some(at) = rest.find("\x1b[") {
+        stripped.push_str(&rest[..at]);
+        rest = &rest[at + rest[at..].find('m').unwrap() + 1..];
+    }
+    stripped.push_str(rest);
+    assert_eq!(stripped, plain);
+}
+
+#[test]
+fn a_closed_standard_output_is_no_failure() {
+    struct Closed(io::ErrorKind);
+    impl io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    assert!(console::print(&mut Closed(io::ErrorKind::BrokenPipe), "text").is_ok());
+    assert!(console::print(&mut Closed(io::ErrorKind::StorageFull), "text").is_err());
+}
