@@ -3,6 +3,7 @@
 //! A dataset is opened in one step (files are indexed: every record is checked, texts are not kept) and its
 //! conversations are built one by one, by any thread in any order, just before they are due.
 
+mod detect;
 mod error;
 mod file;
 mod formats;
@@ -10,6 +11,7 @@ mod growing;
 mod identity;
 mod index;
 mod json;
+mod kinds;
 mod names;
 mod note;
 mod open;
@@ -20,12 +22,11 @@ mod sampler;
 mod source;
 mod synthetic;
 
-use std::path::Path;
-
-use aiperf_config::{EndpointKind, FileFormat};
+use aiperf_config::EndpointKind;
 use aiperf_tokenize::Tokenizer;
 use aiperf_types::Conversation;
 
+pub use detect::{Detected, Timing, detect, first_record_timing};
 pub use error::{DatasetError, Invalid, Place};
 pub use note::{Note, NoteLevel};
 pub use open::open;
@@ -100,6 +101,7 @@ impl Outline {
     }
 }
 
+#[expect(clippy::len_without_is_empty, reason = "an empty dataset is an error of `open`")]
 /// Conversations by index. Shared by all threads; nothing but the index is kept in memory.
 pub trait Dataset: Send + Sync {
     /// How many conversations there are.
@@ -154,35 +156,4 @@ pub struct OpenContext<'a> {
     pub fixed_schedule: bool,
     /// Prompts shrink by what the chat template adds.
     pub apply_chat_template: bool,
-}
-
-/// A format found by looking at a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Detected {
-    /// The format.
-    pub format: FileFormat,
-    /// Whether its first record carries what makes a fixed schedule of a run.
-    pub timed: bool,
-}
-
-/// Finds the format of `path` by its first record.
-pub fn detect(path: &Path) -> Result<Detected, DatasetError> {
-    Err(DatasetError::Undetected(format!("{}: not yet", path.display())))
-}
-
-/// What times the first record of a file carries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timing {
-    /// A timestamp that is not null.
-    pub timestamp: bool,
-    /// A delay that is not null.
-    pub delay: bool,
-    /// The format plays a fixed schedule by itself when the timestamp is there.
-    pub promotes: bool,
-}
-
-/// What times the first record of `path`, a file of `format`, carries.
-pub fn first_record_timing(path: &Path, format: FileFormat) -> Result<Timing, DatasetError> {
-    let _ = (path, format);
-    Ok(Timing::default())
 }

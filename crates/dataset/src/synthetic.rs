@@ -207,9 +207,11 @@ impl Dataset for Synthetic {
     }
 
     fn total_turns(&self) -> Option<u64> {
-        let count = || match self.one_turn() {
-            true => self.shape.entries,
-            false => (0..self.shape.entries).map(|entry| u64::from(self.turns(entry))).sum(),
+        let count = || {
+            if self.one_turn() {
+                return self.shape.entries;
+            }
+            (0..self.shape.entries).map(|entry| u64::from(self.turns(entry))).sum()
         };
         Some(*self.total.get_or_init(count))
     }

@@ -29,12 +29,11 @@ fn prefix(kind: MediaKind, path: &Path, head: &[u8]) -> Option<&'static str> {
     match kind {
         MediaKind::Image if head.starts_with(b"\x89PNG\r\n\x1a\n") => Some("data:image/png;base64,"),
         MediaKind::Image if head.starts_with(b"\xff\xd8\xff") => Some("data:image/jpeg;base64,"),
-        MediaKind::Image => None,
         MediaKind::Audio if extension == "wav" => Some("wav,"),
         MediaKind::Audio if extension == "mp3" => Some("mp3,"),
         MediaKind::Video if extension == "mp4" => Some("data:video/mp4;base64,"),
         MediaKind::Video if extension == "webm" => Some("data:video/webm;base64,"),
-        MediaKind::Audio | MediaKind::Video => None,
+        _ => None,
     }
 }
 

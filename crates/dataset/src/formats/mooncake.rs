@@ -152,11 +152,6 @@ pub(crate) fn fits(text: &str) -> bool {
         .is_ok()
 }
 
-/// Whether the first record has a timestamp that is not null.
-pub(crate) fn has_timestamp(text: &str) -> Result<bool, Fault> {
-    Ok(Fields::parse(text)?.timestamp.is_some())
-}
-
 struct MooncakeCheck {
     endpoint: EndpointKind,
     streaming: bool,

@@ -1,0 +1,227 @@
+//! Reading: line by line, every record checked, the rows that are kept handed on.
+
+use std::sync::Arc;
+
+use crate::json::Fault;
+use crate::names::Names;
+use crate::record::{Check, Found, LineFormat, Render, Row};
+use crate::source::{Lines, SourceFile};
+use crate::{DatasetError, Note, Place};
+
+use super::whole::{Groups, Whole};
+use super::{FIRST_RECORDS, IDENTITY_RECORDS, Index, LONG_DELAY_MS, Range, Rules, row_fault, tally_notes};
+
+/// Reads the files of a dataset and makes their index.
+pub(crate) fn index(
+    files: Arc<[SourceFile]>,
+    format: LineFormat,
+    rules: Rules,
+    names: &Names,
+    session_per_file: bool,
+) -> Result<Arc<Index>, DatasetError> {
+    let LineFormat { check, render, many_turns, whole_keys } = format;
+    let mut reader = Reader {
+        lines: Lines::new(&files[0])?,
+        files,
+        file: 0,
+        check,
+        render,
+        rules,
+        session_per_file,
+        found: Found::default(),
+        outside: 0,
+        longest_delay: 0.0,
+        records: 0,
+    };
+    let mut whole =
+        Whole { grouped: (many_turns || session_per_file).then(Groups::default), ..Whole::default() };
+    // The first records, into memory of their own: whether sessions follow is not known yet.
+    let ended = reader.read(FIRST_RECORDS, &mut whole)?;
+    let beside = !ended
+        && !rules.whole
+        && whole.grouped.as_ref().is_none_or(|groups| groups.by_id.is_empty())
+        && !reader.any_key(whole_keys)?;
+    if beside {
+        return Ok(reader.continue_beside(whole, many_turns));
+    }
+    if !ended {
+        reader.read(u64::MAX, &mut whole)?;
+    }
+    reader.check.finish().map_err(|fault| reader.fault(0, fault))?;
+    reader.close(whole, names)
+}
+
+/// Where checked rows go.
+pub(super) trait Sink {
+    /// Takes the turns of a record that are inside the window; `cut` when its first was outside.
+    fn take(&mut self, reader: &mut Reader, rows: &[Row], cut: bool) -> Result<(), DatasetError>;
+
+    /// Conversations so far.
+    fn conversations(&self) -> u64;
+}
+
+pub(super) struct Reader {
+    pub(super) files: Arc<[SourceFile]>,
+    file: usize,
+    lines: Lines,
+    pub(super) check: Box<dyn Check>,
+    render: Arc<dyn Render>,
+    pub(super) rules: Rules,
+    session_per_file: bool,
+    pub(super) found: Found,
+    pub(super) outside: u64,
+    longest_delay: f64,
+    pub(super) records: u64,
+}
+
+impl Reader {
+    /// Reads until `records` were read in all; whether the end was reached.
+    pub(super) fn read(&mut self, records: u64, sink: &mut dyn Sink) -> Result<bool, DatasetError> {
+        let mut rows = Vec::new();
+        while self.records < records {
+            // A file's identity needs its first records even where fewer are kept.
+            if sink.conversations() >= self.rules.limit && self.records >= IDENTITY_RECORDS {
+                return Ok(true);
+            }
+            let Some(line) = self.lines.next(&self.files[self.file])? else {
+                if self.file + 1 == self.files.len() {
+                    return Ok(true);
+                }
+                self.file += 1;
+                self.lines = Lines::new(&self.files[self.file])?;
+                continue;
+            };
+            self.records += 1;
+            self.found.clear();
+            let (offset, number) = (line.offset, line.number);
+            let length = line.bytes.len() as u32;
+            let checked = match std::str::from_utf8(line.bytes) {
+                Ok(text) => self.check.record(text, &mut self.found),
+                Err(error) => Err(Fault::new(
+                    "",
+                    format!(
+                        "not valid UTF-8 at byte {} of the line; save the file as UTF-8",
+                        error.valid_up_to() + 1
+                    ),
+                )),
+            };
+            checked.map_err(|fault| self.fault(number, fault))?;
+            let mut cut = false;
+            rows.clear();
+            for (index, turn) in self.found.turns.iter().enumerate() {
+                let outside = self.rules.fixed_schedule
+                    && turn.timestamp.is_some_and(|time| {
+                        self.rules.window.0.is_some_and(|start| time < start)
+                            || self.rules.window.1.is_some_and(|end| time > end)
+                    });
+                if outside {
+                    self.outside += 1;
+                    cut |= index == 0;
+                    continue;
+                }
+                let (timestamp, delay) =
+                    if self.rules.drop_times { (None, None) } else { (turn.timestamp, turn.delay) };
+                let delay = match (delay, self.rules.delay_cap_ms) {
+                    (Some(delay), Some(cap)) => Some(delay.min(cap)),
+                    _ => delay,
+                };
+                rows.push(Row::new(self.file as u16, offset, length, timestamp, delay, turn.tag));
+            }
+            if self.session_per_file {
+                let stem = self.files[self.file].path.file_stem().unwrap_or_default();
+                self.found.session.push_str(&stem.to_string_lossy());
+                self.found.has_session = true;
+            }
+            sink.take(self, &rows, cut)?;
+        }
+        Ok(false)
+    }
+
+    fn any_key(&self, keys: &[&str]) -> Result<bool, DatasetError> {
+        for key in keys {
+            if self.files[0].contains(format!("\"{key}\"").as_bytes())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The error for `fault` in line `number` of the current file; 0 means the file as a whole.
+    pub(super) fn fault(&self, number: u64, fault: Fault) -> DatasetError {
+        let place = if number == 0 { Place::Json(String::new()) } else { Place::Line(number) };
+        DatasetError::invalid(&self.files[self.file].path, place, fault.field, fault.rule)
+    }
+
+    fn fault_at(&self, row: Row, field: &'static str, rule: String) -> DatasetError {
+        row_fault(&self.files, row, Fault::new(field, rule))
+    }
+
+    /// Checks the turns of a conversation together; its range, which starts at row `start`.
+    pub(super) fn conversation(
+        &mut self,
+        rows: &[Row],
+        id: Option<&str>,
+        start: u64,
+    ) -> Result<Range, DatasetError> {
+        let named = || {
+            id.map_or_else(|| "a conversation without session_id".to_owned(), |id| format!("session `{id}`"))
+        };
+        let Ok(start) = u32::try_from(start) else {
+            return Err(DatasetError::Unsuitable(format!(
+                "{}: more than {} turns; split the file",
+                self.files[0].path.display(),
+                u32::MAX
+            )));
+        };
+        self.render.check_session(rows).map_err(|(index, fault)| {
+            let fault = Fault::new(fault.field, format!("{}: {}", named(), fault.rule));
+            row_fault(&self.files, rows[index], fault)
+        })?;
+        let hoisted = self.render.hoists(rows);
+        let sent = &rows[usize::from(hoisted)..];
+        if self.rules.endpoint.single_turn_only() && sent.len() > 1 && self.render.mode(rows[0]).accumulates()
+        {
+            return Err(self.fault_at(
+                rows[0],
+                "",
+                format!(
+                    "{} of this {} file has {} turns that build on each other, and the {} endpoint takes one turn; \
+                     use --endpoint-type chat",
+                    named(),
+                    self.rules.format.name(),
+                    sent.len(),
+                    self.rules.endpoint.name()
+                ),
+            ));
+        }
+        if self.rules.fixed_schedule && sent[0].timestamp().is_none() {
+            return Err(self.fault_at(
+                sent[0],
+                "timestamp",
+                format!(
+                    "the first turn of {} has no timestamp, which the fixed schedule needs; add one, or use \
+                     --no-fixed-schedule",
+                    named()
+                ),
+            ));
+        }
+        for row in &sent[1..] {
+            self.longest_delay = self.longest_delay.max(row.delay().unwrap_or(0.0));
+        }
+        Ok(Range::new(start, rows.len() as u32, hoisted))
+    }
+
+    pub(super) fn notes(&self, cut_sessions: u64) -> Vec<Note> {
+        let mut notes = tally_notes(self.found.tally);
+        if self.outside > 0 {
+            notes.push(Note::OutsideWindow { rows: self.outside });
+        }
+        if cut_sessions > 0 {
+            notes.push(Note::SessionsCutByWindow { sessions: cut_sessions });
+        }
+        if self.rules.delay_cap_ms.is_none() && self.longest_delay > LONG_DELAY_MS {
+            notes.push(Note::LongDelay { longest_ms: self.longest_delay });
+        }
+        notes
+    }
+}

@@ -1,0 +1,200 @@
+//! A file that is read whole before anything is sent: its rows are grouped into conversations.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError};
+
+use crate::DatasetError;
+use crate::growing::Appender;
+use crate::names::Names;
+use crate::record::Row;
+
+use super::Index;
+use super::reader::{Reader, Sink};
+
+/// Rows of a file that is read whole before anything is sent.
+#[derive(Default)]
+pub(super) struct Whole {
+    pub(super) rows: Vec<Row>,
+    /// Present as soon as a conversation may have more than one row.
+    pub(super) grouped: Option<Groups>,
+}
+
+/// Which conversation each row belongs to.
+#[derive(Default)]
+pub(super) struct Groups {
+    of_row: Vec<u32>,
+    ids: Vec<Option<Arc<str>>>,
+    pub(super) by_id: HashMap<Arc<str>, u32>,
+    /// Conversations whose first row was outside the window.
+    cut: HashSet<u32>,
+    /// Session keys of which only rows outside the window were seen so far.
+    cut_ids: HashSet<Box<str>>,
+}
+
+impl Groups {
+    /// The next generated id that no record uses.
+    fn fresh_id(&self, names: &Names, generated: &mut u64) -> Arc<str> {
+        loop {
+            let id = names.generate(*generated);
+            *generated += 1;
+            if !self.by_id.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Rows by conversation, in file order inside each, and the start of each conversation (and the end).
+    pub(super) fn sort(&self, rows: &[Row]) -> (Vec<Row>, Vec<u32>) {
+        let mut starts = vec![0u32; self.ids.len() + 1];
+        for group in &self.of_row {
+            starts[*group as usize + 1] += 1;
+        }
+        for index in 1..starts.len() {
+            starts[index] += starts[index - 1];
+        }
+        let mut next = starts.clone();
+        let mut sorted = rows.to_vec();
+        for (row, group) in rows.iter().zip(&self.of_row) {
+            let place = &mut next[*group as usize];
+            sorted[*place as usize] = *row;
+            *place += 1;
+        }
+        (sorted, starts)
+    }
+}
+
+impl Sink for Whole {
+    fn take(&mut self, reader: &mut Reader, rows: &[Row], cut: bool) -> Result<(), DatasetError> {
+        let found = &reader.found;
+        if found.has_session && self.grouped.is_none() {
+            let count = self.rows.len() as u32;
+            self.grouped = Some(Groups {
+                of_row: (0..count).collect(),
+                ids: vec![None; count as usize],
+                ..Groups::default()
+            });
+        }
+        if let Some(groups) = &mut self.grouped {
+            if rows.is_empty() {
+                if cut && found.has_session {
+                    groups.cut_ids.insert(found.session.as_str().into());
+                }
+                return Ok(());
+            }
+            let known =
+                if found.has_session { groups.by_id.get(found.session.as_str()).copied() } else { None };
+            let group = known.unwrap_or_else(|| {
+                let group = groups.ids.len() as u32;
+                let id = found.has_session.then(|| Arc::<str>::from(found.session.as_str()));
+                if let Some(id) = &id {
+                    groups.by_id.insert(Arc::clone(id), group);
+                }
+                if cut || (found.has_session && groups.cut_ids.contains(found.session.as_str())) {
+                    groups.cut.insert(group);
+                }
+                groups.ids.push(id);
+                group
+            });
+            groups.of_row.resize(groups.of_row.len() + rows.len(), group);
+        }
+        if self.rows.len() + rows.len() > u32::MAX as usize {
+            return Err(DatasetError::Unsuitable(format!(
+                "{}: more than {} turns; split the file",
+                reader.files[0].path.display(),
+                u32::MAX
+            )));
+        }
+        self.rows.extend_from_slice(rows);
+        Ok(())
+    }
+
+    fn conversations(&self) -> u64 {
+        match &self.grouped {
+            None => self.rows.len() as u64,
+            // Any later line may belong to one of these.
+            Some(groups) if !groups.by_id.is_empty() => 0,
+            Some(groups) => groups.ids.len() as u64,
+        }
+    }
+}
+
+impl Reader {
+    /// Groups what was read into conversations.
+    pub(super) fn close(mut self, whole: Whole, names: &Names) -> Result<Arc<Index>, DatasetError> {
+        let index = Index::new(whole.grouped.is_some());
+        let mut cut_sessions = 0;
+        let mut turns = 0;
+        let mut rows_out = Appender::new();
+        let mut conversations = 0;
+        match whole.grouped {
+            None => {
+                for row in whole.rows {
+                    if conversations == self.rules.limit {
+                        break;
+                    }
+                    self.conversation(&[row], None, rows_out.len())?;
+                    rows_out.push(&index.rows, row);
+                    conversations += 1;
+                }
+                turns = conversations;
+            }
+            Some(groups) => {
+                let (sorted, starts) = groups.sort(&whole.rows);
+                let mut ranges_out = Appender::new();
+                let mut ids = Vec::with_capacity(if groups.by_id.is_empty() { 0 } else { groups.ids.len() });
+                let mut generated = 0;
+                for (number, bounds) in starts.windows(2).enumerate() {
+                    if conversations == self.rules.limit {
+                        break;
+                    }
+                    let rows = &sorted[bounds[0] as usize..bounds[1] as usize];
+                    let id = groups.ids[number].as_ref();
+                    if groups.cut.contains(&(number as u32)) && rows[0].timestamp().is_none() {
+                        cut_sessions += 1;
+                        continue;
+                    }
+                    let range = self.conversation(rows, id.map(AsRef::as_ref), rows_out.len())?;
+                    for row in rows {
+                        rows_out.push(&index.rows, *row);
+                    }
+                    // Invariant: `Index::new` made ranges, since there are groups.
+                    if let Some(ranges) = &index.ranges {
+                        ranges_out.push(ranges, range);
+                    }
+                    turns += u64::from(range.count()) - u64::from(range.hoisted());
+                    if !groups.by_id.is_empty() {
+                        ids.push(id.map_or_else(|| groups.fresh_id(names, &mut generated), Arc::clone));
+                    }
+                    conversations += 1;
+                }
+                if let Some(ranges) = &index.ranges {
+                    ranges_out.finish(ranges);
+                }
+                if !groups.by_id.is_empty() {
+                    let _ = index.ids.set(ids);
+                }
+            }
+        }
+        rows_out.finish(&index.rows);
+        if conversations == 0 {
+            return Err(self.nothing(cut_sessions));
+        }
+        *index.notes.lock().unwrap_or_else(PoisonError::into_inner) = self.notes(cut_sessions);
+        index.publish(conversations, turns);
+        index.end(None);
+        Ok(Arc::new(index))
+    }
+
+    fn nothing(&self, cut_sessions: u64) -> DatasetError {
+        let path = self.files[0].path.display();
+        if self.records == 0 {
+            return DatasetError::Empty(format!("{path}: the file has no records; nothing can be sent"));
+        }
+        DatasetError::Empty(format!(
+            "{path}: nothing is left to send: of {} record(s) {} turn(s) are outside the window of the schedule and \
+             {cut_sessions} session(s) lost their first turn to it; widen --fixed-schedule-start-offset and \
+             --fixed-schedule-end-offset",
+            self.records, self.outside
+        ))
+    }
+}
