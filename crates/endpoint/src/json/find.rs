@@ -37,6 +37,12 @@ pub(super) fn special(bytes: &[u8], from: usize) -> usize {
     long(bytes, at)
 }
 
+/// Whether there is no quote, backslash or control character in `bytes`.
+#[inline]
+pub(crate) fn is_plain(bytes: &[u8]) -> bool {
+    special(bytes, 0) == bytes.len()
+}
+
 #[inline]
 fn load(word: &[u8]) -> u64 {
     let mut array = [0; 8];

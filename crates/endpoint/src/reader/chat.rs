@@ -68,18 +68,7 @@ fn take_mixed(
     let delta = &choice.delta;
     let thought = delta.thought();
     if let Some(thought) = thought {
-        if number == 0 {
-            let start = state.reasoning.len();
-            thought.push_to(&mut state.reasoning);
-            if let Some(rare) = &mut state.rare
-                && let Some(transcript) = &mut rare.transcript
-            {
-                transcript.push_str(&state.reasoning[start..]);
-            }
-        } else {
-            // Reasoning is counted as one text; only replay tells choices apart, and it repeats none.
-            thought.push_to(&mut state.reasoning);
-        }
+        state.think(thought, number);
     }
     let mut said = content.is_some();
     if let Some(content) = content {
@@ -196,7 +185,21 @@ fn merge(call: &mut Call, part: &CallPart<'_>) {
 }
 
 impl State {
+    /// Reasoning. It is counted as one text over all choices: only replay tells them apart, and it repeats none.
+    #[inline]
+    pub(super) fn think(&mut self, text: Text<'_>, number: u64) {
+        let start = self.reasoning.len();
+        text.push_to(&mut self.reasoning);
+        if number == 0
+            && let Some(rare) = &mut self.rare
+            && let Some(transcript) = &mut rare.transcript
+        {
+            transcript.push_str(&self.reasoning[start..]);
+        }
+    }
+
     /// Text of the answer.
+    #[inline]
     pub(super) fn say(&mut self, text: Text<'_>, number: u64) {
         let start = self.text.len();
         self.append(text, number);

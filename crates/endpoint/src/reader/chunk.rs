@@ -2,6 +2,7 @@
 
 use aiperf_config::EndpointKind;
 
+use super::template::Target;
 use crate::json::{Scan, Scanner, Text, unsigned};
 
 /// The parts of one JSON answer that are read. Of a key that occurs twice the last one counts.
@@ -83,6 +84,30 @@ impl<'a> Chunk<'a> {
             chunk.error = Some(json);
         }
         Ok(chunk)
+    }
+
+    /// The text of choice 0, when the chunk has no second part that is read. The caller knows that it had output.
+    pub(super) fn only_text(&self) -> Option<(Text<'a>, Target)> {
+        if self.error.is_some() || self.usage.is_some() || self.metrics.is_some() || self.vectors {
+            return None;
+        }
+        let choices = self.choices.as_ref().filter(|choices| choices.others.is_empty())?;
+        let choice = choices.first.filter(|choice| choice.index.unwrap_or(0) == 0)?;
+        let delta = choice.delta;
+        let filled = |text: Option<Text<'a>>| text.filter(|text| !text.is_empty());
+        if choice.finish_reason.is_some()
+            || filled(delta.refusal).is_some()
+            || delta.tool_calls.is_some_and(|calls| calls != b"[]")
+            || delta.function_call.is_some()
+        {
+            return None;
+        }
+        let reasoning = [filled(delta.reasoning_content), filled(delta.reasoning)];
+        match (filled(delta.content), filled(choice.text), reasoning) {
+            (Some(text), None, [None, None]) | (None, Some(text), [None, None]) => Some((text, Target::Text)),
+            (None, None, [Some(text), None] | [None, Some(text)]) => Some((text, Target::Reasoning)),
+            _ => None,
+        }
     }
 
     /// Whether `object` is one of `names`. An absent one will do beside `choices`: some gateways omit it.

@@ -11,18 +11,20 @@ mod instants;
 mod rare;
 mod reply;
 mod speculation;
+mod template;
 mod usage;
 
 use aiperf_clock::Mono;
 use aiperf_config::EndpointKind;
 use aiperf_types::{Answer, Channel, ContentEvent, RawResponse, RequestError, Usage};
 
-use crate::json::{Malformed, push_lossy};
+use crate::json::{Malformed, Text, push_lossy};
 use crate::sse::{Event, Sink, Splitter};
 use chunk::Chunk;
 use instants::Instants;
 use rare::Rare;
 pub use reply::Reply;
+use template::{Target, Template};
 
 /// What the answers of a run are read for.
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +117,7 @@ struct State {
     usage: Option<Box<Usage>>,
     first_chunk_completion_tokens: Option<u64>,
     rare: Option<Box<Rare>>,
+    template: Template,
     skipped_events: u32,
     coalesced_events: u32,
     /// `[DONE]` came: whatever follows is ignored.
@@ -144,6 +147,7 @@ impl Reader {
             usage: None,
             first_chunk_completion_tokens: None,
             rare: None,
+            template: Template::default(),
             skipped_events: 0,
             coalesced_events: 0,
             done: false,
@@ -196,6 +200,7 @@ impl Reader {
             + self.state.text.capacity()
             + self.state.reasoning.capacity()
             + self.state.content.held()
+            + self.state.template.held()
     }
 
     /// The exchange ended at `end` as HTTP says it should.
@@ -312,9 +317,35 @@ impl State {
                 }
             }
         }
+        if let Some((text, target)) = self.template.text(data) {
+            return self.same_again(text, target);
+        }
         match Chunk::scan(data, self.plan.kind) {
-            Ok(chunk) => self.chunk(&chunk),
+            Ok(chunk) => {
+                let channel = self.chunk(&chunk);
+                if let (Some(Channel::Text | Channel::Reasoning), Some((text, target))) =
+                    (channel, chunk.only_text())
+                {
+                    self.template.learn(data, text, target);
+                }
+            }
             Err(malformed) => self.malformed(data, malformed),
+        }
+    }
+
+    /// A chunk that differs from one before in its text alone.
+    #[inline]
+    fn same_again(&mut self, text: &[u8], target: Target) {
+        let text = Text { raw: text, escaped: false };
+        match target {
+            Target::Text => {
+                self.say(text, 0);
+                self.content_event(Channel::Text);
+            }
+            Target::Reasoning => {
+                self.think(text, 0);
+                self.content_event(Channel::Reasoning);
+            }
         }
     }
 
@@ -329,9 +360,10 @@ impl State {
     }
 
     #[inline]
-    fn chunk(&mut self, chunk: &Chunk<'_>) {
+    fn chunk(&mut self, chunk: &Chunk<'_>) -> Option<Channel> {
         if let Some(error) = chunk.error {
-            return self.fail(rare::data_error(error));
+            self.fail(rare::data_error(error));
+            return None;
         }
         let completion_tokens = match chunk.usage {
             Some(_) => self.take_usage(chunk),
@@ -351,6 +383,7 @@ impl State {
                 self.first_chunk_completion_tokens = completion_tokens;
             }
         }
+        channel
     }
 
     #[inline]
@@ -380,7 +413,9 @@ impl State {
         let data = body.trim_ascii();
         if !data.is_empty() {
             match Chunk::scan(data, self.plan.kind) {
-                Ok(chunk) => self.chunk(&chunk),
+                Ok(chunk) => {
+                    self.chunk(&chunk);
+                }
                 Err(malformed) => self.malformed(data, malformed),
             }
         }
