@@ -1,5 +1,6 @@
 //! What a record does not say itself but its values depend on: the settings of the run.
 
+use aiperf_clock::Mono;
 use aiperf_config::{EndpointKind, LoadMode, RunConfig};
 
 use crate::registry::{Flag, Metric};
@@ -25,8 +26,8 @@ pub struct Context {
     pub per_chunk_usage: bool,
     /// The profiling phase plays a fixed schedule.
     pub fixed_schedule: bool,
-    /// Schedule time at T0, ms, when the fixed schedule does not start at its first row.
-    pub schedule_zero_ms: Option<f64>,
+    /// When time 0 of the recorded schedule was due; known once the phase has started.
+    pub schedule_origin: Option<Mono>,
     /// Answers are graded; output lengths are then not compared with the request.
     pub accuracy: bool,
     /// Internal metrics are exported and shown.
@@ -56,7 +57,7 @@ impl Default for Context {
             server_token_counts: false,
             per_chunk_usage: false,
             fixed_schedule: false,
-            schedule_zero_ms: None,
+            schedule_origin: None,
             accuracy: false,
             show_internal: false,
             show_experimental: false,
@@ -69,7 +70,7 @@ impl Default for Context {
 }
 
 impl Context {
-    /// The context of a run. Thresholds start at their defaults: the environment may set them afterwards.
+    /// The context of a run. `schedule_origin` is not known before the phase has started.
     pub fn of(config: &RunConfig) -> Context {
         let kind = config.endpoint.kind;
         Context {
@@ -81,34 +82,37 @@ impl Context {
             server_token_counts: config.endpoint.use_server_token_count,
             per_chunk_usage: config.endpoint.per_chunk_usage,
             fixed_schedule: matches!(config.profiling().mode, LoadMode::FixedSchedule(_)),
-            schedule_zero_ms: match config.profiling().mode {
-                LoadMode::FixedSchedule(schedule) => schedule.zero_ms,
-                _ => None,
-            },
             show_internal: config.output.show_internal_metrics,
             show_experimental: config.output.show_experimental_metrics,
             network_rtt_ms: config.network_latency_mean_ms,
+            osl_mismatch_pct: config.tuning.osl_mismatch_pct,
+            osl_mismatch_max_tokens: config.tuning.osl_mismatch_max_tokens,
+            usage_diff_pct: config.tuning.usage_diff_pct,
             ..Context::default()
         }
     }
 
     /// Whether a metric can exist in this run, by its own flags.
     pub fn applies(&self, metric: Metric) -> bool {
-        let def = metric.def();
-        let off = |flag, needed: bool| def.has(flag) && !needed;
-        !(off(Flag::Streaming, self.streaming)
-            || off(Flag::Tokens, self.produces_tokens)
-            || off(Flag::TokenizesInput, self.tokenizes_input)
-            || off(Flag::Images, self.takes_images)
-            || off(Flag::Audio, self.takes_audio)
-            || off(Flag::Video, self.produces_video)
-            || off(Flag::UsageDiff, !self.server_token_counts)
-            || off(Flag::FixedSchedule, self.fixed_schedule)
-            || off(Flag::NotInAccuracy, !self.accuracy)
-            || off(Flag::Experimental, self.show_experimental)
-            || off(Flag::NetworkCalibrated, self.network_rtt_ms.is_some())
-            || off(Flag::Goodput, false)
-            || off(Flag::GpuTelemetry, false))
+        metric.def().flags & self.flags_off() == 0
+    }
+
+    /// The flags of metrics that cannot exist in this run.
+    pub(crate) fn flags_off(&self) -> u32 {
+        let off = |flag: Flag, needed: bool| if needed { 0 } else { flag as u32 };
+        off(Flag::Streaming, self.streaming)
+            | off(Flag::Tokens, self.produces_tokens)
+            | off(Flag::TokenizesInput, self.tokenizes_input)
+            | off(Flag::Images, self.takes_images)
+            | off(Flag::Audio, self.takes_audio)
+            | off(Flag::Video, self.produces_video)
+            | off(Flag::UsageDiff, !self.server_token_counts)
+            | off(Flag::FixedSchedule, self.fixed_schedule)
+            | off(Flag::NotInAccuracy, !self.accuracy)
+            | off(Flag::Experimental, self.show_experimental)
+            | off(Flag::NetworkCalibrated, self.network_rtt_ms.is_some())
+            | Flag::Goodput as u32
+            | Flag::GpuTelemetry as u32
     }
 
     /// Whether a line per record carries this metric.

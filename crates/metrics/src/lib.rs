@@ -8,6 +8,8 @@ mod block;
 mod context;
 pub mod delivery;
 mod evaluate;
+mod facts;
+mod formula;
 pub mod live;
 pub mod registry;
 mod store;
@@ -21,6 +23,7 @@ pub use evaluate::evaluate;
 pub use registry::{Metric, MetricDef};
 pub use store::Store;
 pub use summary::{
-    ErrorGroup, Latencies, ObservationWindow, OslMismatch, SendLag, Summary, UsageDiscrepancy, Window,
+    ErrorGroup, Latencies, ObservationWindow, OslMismatch, SendLag, SendTiming, Summary, UsageDiscrepancy,
+    Window,
 };
 pub use value::{RecordValues, Value};

@@ -1,136 +1,128 @@
-//! The figures of one phase.
+//! From the packed records of a phase to its figures.
+//!
+//! One metric at a time is unpacked into a column of numbers, sorted and summed up; two threads share the work
+//! when there is much of it. Gaps between chunks, of which there are many per record, are never unpacked as a
+//! whole: see `selection`. Curves over time are swept in stretches: see `curves`.
 
-use aiperf_clock::Mono;
-use aiperf_types::RequestError;
+mod columns;
+mod curves;
+mod derived;
+mod pooled;
+mod selection;
+mod statistics;
+mod types;
+mod weighted;
+
+use aiperf_clock::{Mono, wall};
 
 use crate::block::Block;
-use crate::registry::Metric;
+use crate::context::Context;
+use crate::registry::{Flag, Metric};
+use crate::store::PhaseStore;
+use columns::{Column, Columns};
+pub use types::{
+    ErrorGroup, Latencies, ObservationWindow, OslMismatch, SendLag, SendTiming, Summary, UsageDiscrepancy,
+    Window,
+};
 
-/// The observation window: what every rate of a phase divides by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Start of the phase (T0).
-    pub start: Mono,
-    /// Its last request has come back or was cancelled; unknown when the run was cut before that.
-    pub end: Option<Mono>,
-}
+/// Every figure of a phase.
+pub(crate) fn summarise(store: &PhaseStore, context: &Context, window: &Window) -> Summary {
+    let columns = Columns::of(store, context);
+    let span = columns.span;
+    let window = observed(window, span);
+    let mut summary = counted(store);
 
-/// The window as it was applied, on the wall clock.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ObservationWindow {
-    /// Start, wall-clock nanoseconds.
-    pub start_ns: u64,
-    /// End, wall-clock nanoseconds.
-    pub end_ns: u64,
-    /// Length, seconds.
-    pub duration_sec: f64,
-}
-
-/// Failed requests that are alike.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ErrorGroup {
-    /// What they have in common, with the details of the first.
-    pub error: RequestError,
-    /// How many.
-    pub count: u64,
-}
-
-/// Percentiles of a latency of the client, ms.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct SendLag {
-    /// Median.
-    pub p50: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Largest.
-    pub max: f64,
-}
-
-/// Latencies of valid requests, from one definition of their start.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Latencies {
-    /// To the first content event; streaming only.
-    pub time_to_first_token: Option<Block>,
-    /// To the last content event.
-    pub request_latency: Option<Block>,
-}
-
-/// Output lengths that were not what was asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct OslMismatch {
-    /// Records with a requested length.
-    pub compared: u64,
-    /// Of these, beyond the thresholds.
-    pub count: u64,
-    /// Mean signed difference of those, percent of the requested length.
-    pub mean_diff_pct: f64,
-}
-
-/// Usage that disagrees with the client's own counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct UsageDiscrepancy {
-    /// Records with both.
-    pub compared: u64,
-    /// Of these, beyond the threshold.
-    pub count: u64,
-}
-
-/// Everything the records of one phase say.
-#[derive(Clone, Debug, Default)]
-pub struct Summary {
-    /// The metrics that exist, in the order of [`crate::registry::all`].
-    pub blocks: Vec<(Metric, Block)>,
-    /// Valid records.
-    pub valid_count: u64,
-    /// Failed records.
-    pub failed_count: u64,
-    /// Of the failed, those the client cancelled on purpose.
-    pub cancelled_count: u64,
-    /// Valid records whose stream ended without saying so.
-    pub truncated_stream_count: u64,
-    /// Streaming requests that were answered with a whole body.
-    pub not_streamed_count: u64,
-    /// Records taken while their worker was late to its sockets.
-    pub delayed_request_count: u64,
-    /// Differences that came out negative and cannot be.
-    pub negative_difference_count: u64,
-    /// Events of unknown kind that were skipped.
-    pub skipped_event_count: u64,
-    /// Content events of valid records.
-    pub content_event_count: u64,
-    /// Of these, those that shared a read with the one before.
-    pub coalesced_event_count: u64,
-    /// The window; absent without records and without a known end.
-    pub window: Option<ObservationWindow>,
-    /// Failures, alike ones together, first seen first.
-    pub error_groups: Vec<ErrorGroup>,
-    /// Send minus issue.
-    pub send_lag: Option<SendLag>,
-    /// Present when output lengths were asked for.
-    pub osl_mismatch: Option<OslMismatch>,
-    /// Present when usage and own counts could be compared.
-    pub usage_discrepancy: Option<UsageDiscrepancy>,
-    /// Draft tokens accepted in a step, and how many steps accepted that many; empty steps left out.
-    pub pooled_spec_decode_acceptance_histogram: Vec<(u64, u64)>,
-    /// Latencies from the send.
-    pub service: Latencies,
-    /// Latencies from the instant the request was due.
-    pub from_intended: Latencies,
-    /// Usage was reported but never a cache read.
-    pub usage_without_cache_reads: bool,
-}
-
-impl Summary {
-    /// The block of a metric, if it exists.
-    pub fn block(&self, metric: Metric) -> Option<&Block> {
-        let index = self.blocks.binary_search_by_key(&metric, |(each, _)| *each).ok()?;
-        Some(&self.blocks[index].1)
+    let mut blocks: Vec<(Metric, Block)> = columns.blocks.clone();
+    blocks.extend(columns::adjusted(&columns, &store.tally, context));
+    blocks.extend(derived::blocks(&derived::Inputs {
+        columns: &columns,
+        tally: &store.tally,
+        context,
+        window_sec: window.map(|(start, end)| end.since(start) as f64 / 1e9),
+        duration_ns: span.filter(|(first, last)| last > first).map(|(first, last)| last.since(first)),
+        span,
+    }));
+    if let Some(gaps) = pooled::gaps(store, context) {
+        blocks.push((Metric::InterChunkLatency, gaps));
     }
+    if let Some((start, end)) = window {
+        blocks.extend(curves::blocks(store, context, start, end));
+    }
+    blocks.retain(|(metric, _)| context.shown(*metric));
+    blocks.sort_by_key(|(metric, _)| *metric);
+    summary.blocks = blocks;
 
-    /// Valid and failed records.
-    pub fn record_count(&self) -> u64 {
-        self.valid_count + self.failed_count
+    summary.window = window.map(|(start, end)| ObservationWindow {
+        start_ns: wall(start),
+        end_ns: wall(end),
+        duration_sec: end.since(start) as f64 / 1e9,
+    });
+    summary.send_lag = columns.side(Column::Lag).and_then(statistics::send_lag);
+    summary.timing = SendTiming {
+        lateness: columns.side(Column::Lateness).and_then(statistics::spread),
+        cap_wait: columns.side(Column::CapWait).and_then(statistics::spread),
+        slip: columns.side(Column::Slip).and_then(statistics::spread),
+    };
+    summary.service = Latencies {
+        time_to_first_token: columns.block(Metric::TimeToFirstToken).copied(),
+        request_latency: columns.block(Metric::RequestLatency).copied(),
+    };
+    summary.from_intended = Latencies {
+        time_to_first_token: columns.side(Column::IntendedFirstToken).copied(),
+        request_latency: columns.side(Column::IntendedLatency).copied(),
+    };
+    summary.osl_mismatch = columns.block(Metric::OslMismatchDiffPct).and_then(|block| {
+        Some(OslMismatch {
+            compared: block.count?,
+            count: columns.sum(Metric::OslMismatchCount)? as u64,
+            mean_diff_pct: block.avg?,
+        })
+    });
+    summary.usage_discrepancy = columns.count(Metric::UsageDiscrepancyCount).map(|compared| {
+        UsageDiscrepancy { compared, count: columns.sum(Metric::UsageDiscrepancyCount).unwrap_or(0.0) as u64 }
+    });
+    summary
+}
+
+/// The window that rates divide by: that of the phase, or, when its end was never known, the span of the
+/// valid requests.
+fn observed(window: &Window, span: Option<(Mono, Mono)>) -> Option<(Mono, Mono)> {
+    let (start, end) = match window.end {
+        Some(end) => (window.start, end),
+        None => span?,
+    };
+    (end > start).then_some((start, end))
+}
+
+/// The figures that need no column.
+fn counted(store: &PhaseStore) -> Summary {
+    let tally = &store.tally;
+    Summary {
+        valid_count: tally.valid,
+        failed_count: tally.failed,
+        cancelled_count: tally.cancelled,
+        truncated_stream_count: tally.truncated,
+        not_streamed_count: tally.not_streamed,
+        delayed_request_count: tally.delayed,
+        negative_difference_count: tally.negative,
+        skipped_event_count: tally.skipped_events,
+        content_event_count: tally.content_events,
+        coalesced_event_count: tally.coalesced_events,
+        usage_without_cache_reads: tally.with_usage > 0 && tally.with_cache_reads == 0,
+        error_groups: store.errors.in_order(),
+        pooled_spec_decode_acceptance_histogram: (0..)
+            .zip(&tally.acceptance)
+            .filter(|(_, steps)| **steps > 0)
+            .map(|(accepted, steps)| (accepted, *steps))
+            .collect(),
+        ..Summary::default()
+    }
+}
+
+/// Whether a metric looks at failed records, valid ones, or both.
+fn looks_at(metric: Metric, failed: bool) -> bool {
+    match metric {
+        Metric::EffectiveLatency | Metric::CreditToStartLatency => true,
+        other => other.def().has(Flag::ErrorOnly) == failed,
     }
 }

@@ -10,7 +10,7 @@ pub enum Metric {
     GoodRequestCount,
     /// Request Count
     RequestCount,
-    /// GoodRequestFraction
+    /// Good requests as a share of all
     GoodRequestFraction,
     /// Request Latency
     RequestLatency,
@@ -142,7 +142,7 @@ pub enum Metric {
     TotalTokenThroughput,
     /// Audio Duration
     AudioDuration,
-    /// Inverse Real-Time Factor (RTFx)
+    /// Inverse Real-Time Factor (`RTFx`)
     Rtfx,
     /// Stream Setup Latency
     StreamSetupLatency,
@@ -324,7 +324,7 @@ pub enum Metric {
     AdjDecodeDuration,
     /// Theoretical Prefix Cache Hit
     TheoreticalPrefixCacheHit,
-    ///
+    /// Requests that agentic replay did not send because they would not fit
     SkippedContextOverflowCount,
 }
 
