@@ -4,15 +4,20 @@
 //! anything else is a `tokenizer.json`. [`Corpus`] is tokenised text to cut prompts from, of exact length where
 //! asked. [`seed`] derives the random streams that make a run repeatable.
 
+mod chat;
 pub mod corpus;
 mod error;
 mod hub_cache;
+mod huggingface;
 mod open;
 mod placeholder;
+mod python_json;
 mod ranks;
 pub mod seed;
+mod strftime;
 mod tokenizer;
 
+pub use chat::{ChatTemplate, Overhead, TemplateError};
 pub use corpus::{Blocks, Corpus, CorpusKind, ExactText, Text};
 pub use error::TokenizerError;
 pub use open::OpenOptions;

@@ -1,8 +1,10 @@
 //! One tokenizer, whatever kind it is.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::chat::{ChatTemplate, Compiled, TemplateSource};
 use crate::corpus::TextCorpora;
+use crate::huggingface::HuggingFace;
 use crate::ranks::Encoding;
 
 /// Counts, encodes and decodes. Immutable; a clone is another handle to the same tokenizer.
@@ -17,11 +19,21 @@ struct Inner {
     revision: Option<String>,
     engine: Engine,
     corpora: TextCorpora,
+    template: OnceLock<Option<Arc<Compiled>>>,
 }
 
 #[derive(Debug)]
 enum Engine {
     Ranks(&'static Encoding),
+    File(Box<Loaded>),
+}
+
+/// What the files of a tokenizer hold.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) tokenizer: HuggingFace,
+    pub(crate) separator: Option<u32>,
+    pub(crate) template: Option<TemplateSource>,
 }
 
 impl Tokenizer {
@@ -31,15 +43,16 @@ impl Tokenizer {
     }
 
     pub(crate) fn from_encoding(name: &str, encoding: &'static Encoding) -> Tokenizer {
-        let engine = Engine::Ranks(encoding);
-        Tokenizer {
-            inner: Arc::new(Inner {
-                name: name.to_owned(),
-                revision: None,
-                engine,
-                corpora: TextCorpora::default(),
-            }),
-        }
+        Tokenizer::new(name, None, Engine::Ranks(encoding))
+    }
+
+    pub(crate) fn from_loaded(name: &str, revision: Option<String>, loaded: Loaded) -> Tokenizer {
+        Tokenizer::new(name, revision, Engine::File(Box::new(loaded)))
+    }
+
+    fn new(name: &str, revision: Option<String>, engine: Engine) -> Tokenizer {
+        let (corpora, template) = (TextCorpora::default(), OnceLock::new());
+        Tokenizer { inner: Arc::new(Inner { name: name.to_owned(), revision, engine, corpora, template }) }
     }
 
     /// The name it was opened by.
@@ -56,6 +69,7 @@ impl Tokenizer {
     pub fn count(&self, text: &str) -> u64 {
         match &self.inner.engine {
             Engine::Ranks(encoding) => encoding.count(text),
+            Engine::File(file) => file.tokenizer.count(text),
         }
     }
 
@@ -63,6 +77,7 @@ impl Tokenizer {
     pub fn encode(&self, text: &str, tokens: &mut Vec<u32>) {
         match &self.inner.engine {
             Engine::Ranks(encoding) => encoding.encode(text, tokens),
+            Engine::File(file) => file.tokenizer.encode(text, tokens),
         }
     }
 
@@ -82,6 +97,7 @@ impl Tokenizer {
                     encoding.decode_token(token, bytes);
                 }
             }
+            Engine::File(file) => file.tokenizer.decode_into(tokens, bytes),
         }
     }
 
@@ -89,6 +105,7 @@ impl Tokenizer {
     pub fn vocab_size(&self) -> u32 {
         match &self.inner.engine {
             Engine::Ranks(encoding) => encoding.vocab_size,
+            Engine::File(file) => file.tokenizer.vocab_size,
         }
     }
 
@@ -96,6 +113,7 @@ impl Tokenizer {
     pub fn block_separator(&self) -> Option<u32> {
         match &self.inner.engine {
             Engine::Ranks(encoding) => Some(encoding.separator),
+            Engine::File(file) => file.separator,
         }
     }
 
@@ -103,13 +121,29 @@ impl Tokenizer {
     pub fn num_special_tokens_to_add(&self) -> u64 {
         match &self.inner.engine {
             Engine::Ranks(_) => 0,
+            Engine::File(file) => file.tokenizer.added_by_template,
         }
+    }
+
+    /// How many tokens a prompt may have for the server to see `target` of them: less what it adds, at least 1.
+    pub fn body_tokens(&self, target: u64) -> u64 {
+        target.saturating_sub(self.num_special_tokens_to_add()).max(1)
+    }
+
+    /// The chat template, where the tokenizer has one that can be read. Embedded encodings have none.
+    pub fn chat_template(&self) -> Option<ChatTemplate> {
+        let Engine::File(file) = &self.inner.engine else { return None };
+        let source = file.template.as_ref()?;
+        let compiled =
+            self.inner.template.get_or_init(|| Compiled::new(source).ok().map(Arc::new)).clone()?;
+        Some(ChatTemplate::new(compiled, self.clone()))
     }
 
     /// Whether a token number stands for text.
     pub(crate) fn decodes(&self, token: u32) -> bool {
         match &self.inner.engine {
             Engine::Ranks(encoding) => encoding.token_len(token) > 0,
+            Engine::File(file) => file.tokenizer.decodes(token),
         }
     }
 
@@ -117,6 +151,7 @@ impl Tokenizer {
     pub(crate) fn is_special(&self, token: u32) -> bool {
         match &self.inner.engine {
             Engine::Ranks(encoding) => encoding.is_special(token),
+            Engine::File(file) => file.tokenizer.is_special(token),
         }
     }
 
@@ -124,6 +159,7 @@ impl Tokenizer {
     pub(crate) fn token_len(&self, token: u32) -> Option<usize> {
         match &self.inner.engine {
             Engine::Ranks(encoding) => Some(encoding.token_len(token)),
+            Engine::File(file) => file.tokenizer.token_len(token),
         }
     }
 
@@ -132,6 +168,7 @@ impl Tokenizer {
     pub(crate) fn splits_at_seams(&self) -> bool {
         match &self.inner.engine {
             Engine::Ranks(_) => true,
+            Engine::File(file) => file.tokenizer.splits_at_seams(),
         }
     }
 

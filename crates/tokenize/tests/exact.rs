@@ -1,7 +1,7 @@
 //! Texts of n tokens have n tokens, by tokenising them again whole.
 
 use aiperf_tokenize::seed::{Streams, below};
-use aiperf_tokenize::{Corpus, CorpusKind, Text, Tokenizer};
+use aiperf_tokenize::{Corpus, CorpusKind, OpenOptions, Text, Tokenizer};
 
 /// Lengths from 1 to 8,000: all small ones, then ever fewer.
 fn lengths() -> impl Iterator<Item = u64> {
@@ -43,17 +43,25 @@ fn exact(kind: CorpusKind, tokenizer: &Tokenizer) {
     assert!(tally.wrong * 1000 <= tally.texts, "{} of {} texts are not exact", tally.wrong, tally.texts);
 }
 
+fn small() -> Tokenizer {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/byte-bpe");
+    Tokenizer::open(folder, &OpenOptions::default()).unwrap()
+}
+
 #[test]
 fn sonnet_is_exact() {
     exact(CorpusKind::Sonnet, &Tokenizer::builtin());
+    exact(CorpusKind::Sonnet, &small());
 }
 
 #[test]
 fn coding_is_exact() {
     exact(CorpusKind::Coding, &Tokenizer::builtin());
+    exact(CorpusKind::Coding, &small());
 }
 
 #[test]
 fn random_is_exact() {
     exact(CorpusKind::Random, &Tokenizer::builtin());
+    exact(CorpusKind::Random, &small());
 }

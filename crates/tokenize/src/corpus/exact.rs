@@ -8,10 +8,10 @@
 use std::cell::RefCell;
 
 use crate::ranks::split::is_seam;
-use crate::seed::Rng;
+use crate::seed::{Rng, below};
 use crate::tokenizer::lossy;
 
-use super::text::Chunk;
+use super::text::{Chunk, begin};
 use super::{Corpus, Position, Source, TextCorpus};
 
 /// A text and its number of tokens.
@@ -73,7 +73,7 @@ impl Corpus {
     fn window_after(&self, corpus: &TextCorpus, prefix: &Text, start: Position, n: usize) -> Option<Text> {
         let first = corpus.chunk(&self.tokenizer, start.chunk);
         let ends = first.ends.as_deref()?;
-        let begin = first.begin(ends, start.token);
+        let start_at = begin(ends, start.token);
         let open = open_end(&prefix.text);
         let open_tokens = self.count_slices(&[open]);
 
@@ -84,7 +84,7 @@ impl Corpus {
             Some((token, at)) => (Position { token, ..start }, at),
             None => (Position { chunk: corpus.next(start.chunk), token: 0 }, first.text.len()),
         };
-        let head = self.count_slices(&[open, &first.text[begin..seam_begin]]) - open_tokens;
+        let head = self.count_slices(&[open, &first.text[start_at..seam_begin]]) - open_tokens;
         if head >= n {
             return self.short_window(corpus, prefix, start, n);
         }
@@ -93,7 +93,7 @@ impl Corpus {
         for _ in 0..4 {
             let (end, last) = self.end_after(corpus, seam, wanted)?;
             let last_ends = last.ends.as_deref()?;
-            let cut = last.begin(last_ends, end.token);
+            let cut = begin(last_ends, end.token);
             let floor = if end.chunk == seam.chunk && end.token >= seam.token { seam.token } else { 0 };
             let (tail_token, tail_begin) = seam_before(last, last_ends, end.token, floor);
             let tail = self.count_slices(&[&last.text[tail_begin..cut]]);
@@ -101,7 +101,7 @@ impl Corpus {
             if total == n {
                 let mut text = String::with_capacity(prefix.text.len() + n * 5 + 64);
                 text.push_str(&prefix.text);
-                text.push_str(&first.text[begin..seam_begin]);
+                text.push_str(&first.text[start_at..seam_begin]);
                 self.append_text(corpus, seam, wanted, &mut text)?;
                 return Some(Text { text, tokens: prefix.tokens + n as u64 });
             }
@@ -168,7 +168,7 @@ impl Corpus {
             let here = corpus.chunk(&self.tokenizer, chunk);
             let ends = here.ends.as_deref()?;
             let take = left.min(here.tokens.len() - token);
-            text.push_str(&here.text[here.begin(ends, token)..here.begin(ends, token + take)]);
+            text.push_str(&here.text[begin(ends, token)..begin(ends, token + take)]);
             left -= take;
             if left == 0 {
                 return Some(());
@@ -193,34 +193,75 @@ impl Corpus {
     /// Writes tokens out, tokenises the text again, cuts or lengthens, until it comes out.
     fn fit(&self, prefix: &Text, mut tokens: Vec<u32>, n: u64, rng: &mut impl Rng) -> Text {
         let target = prefix.tokens + n;
-        let mut best = Text::default();
-        let mut bytes = Vec::new();
+        let mut best: Option<Text> = None;
         let mut again = Vec::new();
-        let prefix_tokens = prefix.tokens as usize;
         for _ in 0..ROUNDS {
-            bytes.clear();
-            bytes.extend_from_slice(prefix.text.as_bytes());
-            self.tokenizer.decode_into(&tokens, &mut bytes);
-            let text = lossy(std::mem::take(&mut bytes));
+            let text = self.written(prefix, &tokens);
             again.clear();
             self.tokenizer.encode(&text, &mut again);
             let found = again.len() as u64;
-            if best.text.is_empty() || found.abs_diff(target) < best.tokens.abs_diff(target) {
-                best = Text { text: text.clone(), tokens: found };
+            let closer = |best: &Text| found.abs_diff(target) < best.tokens.abs_diff(target);
+            let settled = best.as_ref().is_some_and(|best| !closer(best));
+            if !settled {
+                best = Some(Text { text, tokens: found });
             }
             if found == target {
                 break;
             }
-            bytes = text.into_bytes();
             tokens.clear();
-            tokens.extend_from_slice(again.get(prefix_tokens.min(again.len())..).unwrap_or(&[]));
+            tokens.extend_from_slice(again.get((prefix.tokens as usize).min(again.len())..).unwrap_or(&[]));
             if found > target {
+                if settled {
+                    // Cut at the same place again and no shorter: the cut makes tokens of its own.
+                    break;
+                }
                 tokens.truncate(n as usize);
             } else {
                 self.draw_window(rng, (target - found) as usize, &mut tokens);
             }
         }
-        best
+        let best = best.unwrap_or_default();
+        if best.tokens == target {
+            return best;
+        }
+        self.filled_up(prefix, &tokens, n, rng).unwrap_or(best)
+    }
+
+    /// The longest beginning of `tokens` that is whole characters, filled up to `n` tokens with plain words.
+    fn filled_up(&self, prefix: &Text, tokens: &[u32], n: u64, rng: &mut impl Rng) -> Option<Text> {
+        let words = self.tokenizer.corpora().plain_words(&self.tokenizer);
+        let mut bytes = Vec::new();
+        let mut kept = tokens.len().min(n as usize) + 1;
+        for _ in 0..ROUNDS {
+            // Characters are at most four bytes, so five steps back find a whole one.
+            let whole = (0..kept).rev().take(5).find(|&kept| {
+                bytes.clear();
+                self.tokenizer.decode_into(&tokens[kept.saturating_sub(8)..kept], &mut bytes);
+                !lossy(bytes.clone()).ends_with('\u{fffd}')
+            });
+            kept = whole.unwrap_or(0);
+            let mut text = self.written(prefix, &tokens[..kept]);
+            let target = prefix.tokens + n;
+            if let Some(missing) = target.checked_sub(self.tokenizer.count(&text)) {
+                for _ in 0..missing {
+                    text.push_str(words.get(below(rng, words.len() as u64) as usize)?);
+                }
+                if self.tokenizer.count(&text) == target {
+                    return Some(Text { text, tokens: target });
+                }
+            }
+            if kept == 0 {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn written(&self, prefix: &Text, tokens: &[u32]) -> String {
+        let mut bytes = Vec::with_capacity(prefix.text.len() + tokens.len() * 6);
+        bytes.extend_from_slice(prefix.text.as_bytes());
+        self.tokenizer.decode_into(tokens, &mut bytes);
+        lossy(bytes)
     }
 }
 
@@ -244,7 +285,6 @@ pub(super) fn seam_at_or_after(chunk: &Chunk, ends: &[u32], token: usize) -> Opt
 /// are seams, and so is `floor`.
 fn seam_before(chunk: &Chunk, ends: &[u32], token: usize, floor: usize) -> (usize, usize) {
     let bytes = chunk.text.as_bytes();
-    let begin = |token: usize| chunk.begin(ends, token);
-    let token = (floor + 1..token).rev().find(|&token| is_seam(bytes, begin(token))).unwrap_or(floor);
-    (token, begin(token))
+    let token = (floor + 1..token).rev().find(|&token| is_seam(bytes, begin(ends, token))).unwrap_or(floor);
+    (token, begin(ends, token))
 }

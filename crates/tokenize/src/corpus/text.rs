@@ -33,11 +33,11 @@ impl Chunk {
             ends.filter(|ends| text.is_ascii() && ends.last().is_none_or(|&end| end as usize == text.len()));
         Chunk { text, tokens: tokens.into(), ends }
     }
+}
 
-    /// Where token `token` begins; the end of the text for one past the last.
-    pub(super) fn begin(&self, ends: &[u32], token: usize) -> usize {
-        if token == 0 { 0 } else { ends[token - 1] as usize }
-    }
+/// Where token `token` begins; the end of the text for one past the last.
+pub(super) fn begin(ends: &[u32], token: usize) -> usize {
+    if token == 0 { 0 } else { ends[token - 1] as usize }
 }
 
 /// A token of a corpus.
@@ -132,6 +132,7 @@ pub(crate) struct TextCorpora {
     coding: OnceLock<Arc<TextCorpus>>,
     ordinary: OnceLock<Arc<TokenPool>>,
     decodable: OnceLock<Arc<TokenPool>>,
+    plain_words: OnceLock<Box<[String]>>,
 }
 
 impl TextCorpora {
@@ -149,5 +150,20 @@ impl TextCorpora {
             Pool::Decodable => &self.decodable,
         };
         cell.get_or_init(|| Arc::new(TokenPool::new(tokenizer, pool))).clone()
+    }
+
+    /// Words of small letters, each with a space before it, that are one token wherever they follow one another.
+    pub(super) fn plain_words(&self, tokenizer: &Tokenizer) -> &[String] {
+        const ENOUGH: usize = 64;
+        self.plain_words.get_or_init(|| {
+            let pool = self.pool(tokenizer, Pool::Ordinary);
+            let words = pool.tokens().iter().filter_map(|&token| {
+                let word = format!(" {}", tokenizer.decode(&[token]).trim());
+                let letters = word.len() > 2 && word[1..].bytes().all(|byte| byte.is_ascii_lowercase());
+                let single = |times| tokenizer.count(&word.repeat(times)) == times as u64;
+                (letters && single(1) && single(3)).then_some(word)
+            });
+            words.take(ENOUGH).collect()
+        })
     }
 }

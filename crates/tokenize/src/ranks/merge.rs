@@ -11,14 +11,14 @@ const NO_RANK: u32 = u32::MAX;
 /// Up to this length a scan for the next merge beats a heap.
 const SCAN_LIMIT: usize = 64;
 const CACHE_SLOTS: usize = 4096;
-const CACHED_BYTES: usize = 30;
+const CACHED_BYTES: usize = 34;
 const CACHED_TOKENS: usize = 6;
 
 /// A piece and its tokens; 64 bytes, so that it lies in one cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Entry {
-    table: u8,
+    owner: u32,
     len: u8,
     count: u8,
     bytes: [u8; CACHED_BYTES],
@@ -26,12 +26,18 @@ struct Entry {
 }
 
 const VACANT: Entry =
-    Entry { table: 0, len: 0, count: 0, bytes: [0; CACHED_BYTES], tokens: [0; CACHED_TOKENS] };
+    Entry { owner: 0, len: 0, count: 0, bytes: [0; CACHED_BYTES], tokens: [0; CACHED_TOKENS] };
 
 /// Working memory of a thread.
 pub(crate) struct Scratch {
     cache: Vec<Entry>,
-    merged: Vec<u32>,
+    merger: Merger,
+}
+
+/// Working memory of one merge.
+pub(crate) struct Merger {
+    /// The tokens found.
+    pub(crate) merged: Vec<u32>,
     links: Vec<Link>,
     queue: BinaryHeap<Reverse<(u32, u32)>>,
 }
@@ -46,7 +52,10 @@ struct Link {
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = const {
-        RefCell::new(Scratch { cache: Vec::new(), merged: Vec::new(), links: Vec::new(), queue: BinaryHeap::new() })
+        RefCell::new(Scratch {
+            cache: Vec::new(),
+            merger: Merger { merged: Vec::new(), links: Vec::new(), queue: BinaryHeap::new() },
+        })
     };
 }
 
@@ -61,35 +70,42 @@ pub(crate) fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
 }
 
 impl Scratch {
-    /// The tokens of one piece that is no token itself. `which` tells tables apart, from 1.
-    pub(crate) fn tokens(&mut self, table: &RankTable, which: u8, limit: u32, piece: &[u8]) -> &[u32] {
+    /// The tokens of one piece: those kept from before, or what `merge` appends to its list. `owner` tells
+    /// vocabularies apart, from 1.
+    #[inline]
+    pub(crate) fn tokens(&mut self, owner: u32, piece: &[u8], merge: impl FnOnce(&mut Merger)) -> &[u32] {
         if piece.len() > CACHED_BYTES {
-            self.merge(table, limit, piece);
-            return &self.merged;
+            self.merger.merged.clear();
+            merge(&mut self.merger);
+            return &self.merger.merged;
         }
         let slot = (hash(piece) >> 40) as usize % CACHE_SLOTS;
         let entry = &self.cache[slot];
-        let hit = entry.table == which
+        let hit = entry.owner == owner
             && usize::from(entry.len) == piece.len()
             && &entry.bytes[..piece.len()] == piece;
         if !hit {
-            self.merge(table, limit, piece);
-            if self.merged.len() > CACHED_TOKENS {
-                return &self.merged;
+            self.merger.merged.clear();
+            merge(&mut self.merger);
+            let merged = &self.merger.merged;
+            if merged.len() > CACHED_TOKENS {
+                return merged;
             }
             let entry = &mut self.cache[slot];
-            entry.table = which;
+            entry.owner = owner;
             entry.len = piece.len() as u8;
-            entry.count = self.merged.len() as u8;
+            entry.count = merged.len() as u8;
             entry.bytes[..piece.len()].copy_from_slice(piece);
-            entry.tokens[..self.merged.len()].copy_from_slice(&self.merged);
+            entry.tokens[..merged.len()].copy_from_slice(merged);
         }
         let entry = &self.cache[slot];
         &entry.tokens[..usize::from(entry.count)]
     }
+}
 
-    fn merge(&mut self, table: &RankTable, limit: u32, piece: &[u8]) {
-        self.merged.clear();
+impl Merger {
+    /// Appends the tokens of a piece by the ranks below `limit` of a table.
+    pub(crate) fn merge(&mut self, table: &RankTable, limit: u32, piece: &[u8]) {
         let joined = |bytes: &[u8]| table.rank(bytes).filter(|&rank| rank < limit).unwrap_or(NO_RANK);
         if piece.len() <= SCAN_LIMIT {
             merge_by_scan(piece, joined, &mut self.merged);
@@ -152,8 +168,8 @@ fn merge_by_scan(piece: &[u8], joined: impl Fn(&[u8]) -> u32, merged: &mut Vec<u
     let mut starts = [0u8; SCAN_LIMIT + 1];
     let mut ranks = [NO_RANK; SCAN_LIMIT];
     let mut parts = piece.len();
-    for at in 0..=parts {
-        starts[at] = at as u8;
+    for (at, start) in starts.iter_mut().enumerate() {
+        *start = at as u8;
     }
     for at in 1..parts {
         ranks[at - 1] = joined(&piece[at - 1..=at]);

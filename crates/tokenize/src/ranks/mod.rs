@@ -1,10 +1,11 @@
 //! The published byte-pair encodings, embedded: ready at once, no network, no files.
 
 pub(crate) mod hash;
-mod merge;
+pub(crate) mod merge;
 pub(crate) mod split;
 mod table;
 
+use merge::Scratch;
 use split::Pattern;
 use table::RankTable;
 
@@ -14,7 +15,7 @@ pub(crate) struct Encoding {
     pub(crate) name: &'static str,
     table: &'static RankTable,
     /// Tells cached pieces of different encodings apart.
-    which: u8,
+    which: u32,
     /// Ranks below this are tokens (r50k is the head of p50k's table).
     limit: u32,
     pattern: Pattern,
@@ -27,7 +28,9 @@ pub(crate) struct Encoding {
     pub(crate) separator: u32,
 }
 
-const END_OF_TEXT: &str = "<|endoftext|>";
+const O200K: Pattern = Pattern::ByCase { contractions: true, digits: 3 };
+const CL100K: Pattern = Pattern::AnyCase { digits: 3, whole_end: true };
+pub(crate) const END_OF_TEXT: &str = "<|endoftext|>";
 const FILL_IN: [(&str, u32); 3] =
     [("<|fim_prefix|>", 50_281), ("<|fim_middle|>", 50_282), ("<|fim_suffix|>", 50_283)];
 
@@ -37,7 +40,7 @@ static ENCODINGS: [Encoding; 6] = [
         table: &table::O200K,
         which: 1,
         limit: 199_998,
-        pattern: Pattern::O200k,
+        pattern: O200K,
         special: &[(END_OF_TEXT, 199_999), ("<|endofprompt|>", 200_018)],
         reserved: None,
         vocab_size: 200_019,
@@ -48,7 +51,7 @@ static ENCODINGS: [Encoding; 6] = [
         table: &table::O200K,
         which: 1,
         limit: 199_998,
-        pattern: Pattern::O200k,
+        pattern: O200K,
         special: &[
             ("<|startoftext|>", 199_998),
             (END_OF_TEXT, 199_999),
@@ -69,7 +72,7 @@ static ENCODINGS: [Encoding; 6] = [
         table: &table::CL100K,
         which: 2,
         limit: 100_256,
-        pattern: Pattern::Cl100k,
+        pattern: CL100K,
         special: &[
             (END_OF_TEXT, 100_257),
             ("<|fim_prefix|>", 100_258),
@@ -116,6 +119,9 @@ static ENCODINGS: [Encoding; 6] = [
     },
 ];
 
+/// Numbers below this mark cached pieces of embedded encodings; others may use it and above.
+pub(crate) const FIRST_FREE_OWNER: u32 = 5;
+
 /// Names of the embedded encodings.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ENCODINGS.iter().map(|encoding| encoding.name)
@@ -148,7 +154,7 @@ impl Encoding {
             split::pieces(self.pattern, text, |piece| {
                 total += match self.rank(piece) {
                     Some(_) => 1,
-                    None => scratch.tokens(self.table, self.which, self.limit, piece).len() as u64,
+                    None => self.merged(scratch, piece).len() as u64,
                 };
             });
         });
@@ -161,13 +167,15 @@ impl Encoding {
             merge::with_scratch(|scratch| {
                 split::pieces(self.pattern, plain, |piece| match self.rank(piece) {
                     Some(rank) => tokens.push(rank),
-                    None => {
-                        tokens.extend_from_slice(scratch.tokens(self.table, self.which, self.limit, piece));
-                    }
+                    None => tokens.extend_from_slice(self.merged(scratch, piece)),
                 });
             });
             tokens.extend(special);
         });
+    }
+
+    fn merged<'scratch>(&self, scratch: &'scratch mut Scratch, piece: &[u8]) -> &'scratch [u32] {
+        scratch.tokens(self.which, piece, |merger| merger.merge(self.table, self.limit, piece))
     }
 
     #[inline]

@@ -103,20 +103,65 @@ fn run(text: &str, mut at: usize, belongs: impl Fn(Class) -> bool) -> usize {
 /// Which expression splits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// `o200k_base`, `o200k_harmony`.
-    O200k,
-    /// `cl100k_base`.
-    Cl100k,
+    /// `o200k_base` and its like: words by case.
+    ByCase {
+        /// English contractions go with the word before them.
+        contractions: bool,
+        /// Most digits in a piece.
+        digits: u8,
+    },
+    /// `cl100k_base` and its like: words of any case.
+    AnyCase {
+        /// Most digits in a piece.
+        digits: u8,
+        /// White space at the end of a text is one piece, line ends or not.
+        whole_end: bool,
+    },
     /// `p50k_base`, `r50k_base` and GPT-2.
     Gpt2,
+}
+
+const LINES_AND_SPACES: &str = r"\s*[\r\n]+|\s+(?!\S)|\s+";
+const LETTERS_OF_ANY_CASE: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|";
+const WORD_TO_SMALL: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+";
+const WORD_FROM_CAPITAL: &str =
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*";
+const SUFFIX: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
+const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+
+impl Pattern {
+    /// The pattern that a regular expression of a `tokenizer.json` spells, if it is one of these.
+    pub(crate) fn of_expression(expression: &str) -> Option<Pattern> {
+        if expression == GPT2 {
+            return Some(Pattern::Gpt2);
+        }
+        for (digits, number) in [(1, r"\p{N}"), (3, r"\p{N}{1,3}")] {
+            let symbols = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|";
+            if expression == format!("{LETTERS_OF_ANY_CASE}{number}{symbols}{LINES_AND_SPACES}") {
+                return Some(Pattern::AnyCase { digits, whole_end: false });
+            }
+            let symbols = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|";
+            for (contractions, suffix) in [(true, SUFFIX), (false, "")] {
+                let words = format!("{WORD_TO_SMALL}{suffix}|{WORD_FROM_CAPITAL}{suffix}");
+                if expression == format!("{words}|{number}{symbols}{LINES_AND_SPACES}") {
+                    return Some(Pattern::ByCase { contractions, digits });
+                }
+            }
+        }
+        None
+    }
 }
 
 /// Calls `piece` with each piece of `text`, in order.
 #[inline]
 pub(crate) fn pieces<'text>(pattern: Pattern, text: &'text str, piece: impl FnMut(&'text [u8])) {
     match pattern {
-        Pattern::O200k => each(text, o200k, piece),
-        Pattern::Cl100k => each(text, cl100k, piece),
+        Pattern::ByCase { contractions, digits } => {
+            each(text, |text, at| by_case(text, at, contractions, digits), piece);
+        }
+        Pattern::AnyCase { digits, whole_end } => {
+            each(text, |text, at| any_case(text, at, digits, whole_end), piece);
+        }
         Pattern::Gpt2 => each(text, gpt2, piece),
     }
 }
@@ -132,16 +177,16 @@ fn each<'text>(text: &'text str, end: impl Fn(&str, usize) -> usize, mut piece: 
 }
 
 #[inline]
-fn o200k(text: &str, at: usize) -> usize {
+fn by_case(text: &str, at: usize, contractions: bool, most: u8) -> usize {
     if let Some(end) = plain_word(text.as_bytes(), at) {
         return end;
     }
     let (first, len) = class(text, at);
-    if let Some(end) = o200k_word(text, at, first, len) {
+    if let Some(end) = cased_word(text, at, first, len, contractions) {
         return end;
     }
     if first == Class::Number {
-        return digits(text, at, 3);
+        return digits(text, at, most);
     }
     if let Some(end) = symbols(text, at, first, len) {
         return line_ends(text, end, true);
@@ -167,7 +212,7 @@ fn plain_word(bytes: &[u8], at: usize) -> Option<usize> {
     clear.then_some(end)
 }
 
-fn o200k_word(text: &str, at: usize, first: Class, len: usize) -> Option<usize> {
+fn cased_word(text: &str, at: usize, first: Class, len: usize, contractions: bool) -> Option<usize> {
     // A mark may be the character before the word or belong to it: the expression tries both, in this order.
     let after_prefix =
         (!matches!(first, Class::LineEnd | Class::Number) && !first.is_letter()).then(|| at + len);
@@ -176,7 +221,8 @@ fn o200k_word(text: &str, at: usize, first: Class, len: usize) -> Option<usize> 
         .or_else(|| lowercase_ended(text, at))
         .or_else(|| after_prefix.and_then(|begin| capitals(text, begin)))
         .or_else(|| capitals(text, at))?;
-    Some(contraction(text, end, true).unwrap_or(end))
+    let contracted = if contractions { contraction(text, end, true) } else { None };
+    Some(contracted.unwrap_or(end))
 }
 
 /// `[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+`
@@ -224,7 +270,7 @@ fn contraction(text: &str, at: usize, any_case: bool) -> Option<usize> {
     }
 }
 
-fn digits(text: &str, mut at: usize, most: usize) -> usize {
+fn digits(text: &str, mut at: usize, most: u8) -> usize {
     for _ in 0..most {
         let (found, len) = class(text, at);
         if len == 0 || found != Class::Number {
@@ -288,7 +334,7 @@ fn white_before_text(text: &str, begin: usize, end: usize, last: usize) -> usize
 }
 
 #[inline]
-fn cl100k(text: &str, at: usize) -> usize {
+fn any_case(text: &str, at: usize, most: u8, whole_end: bool) -> usize {
     if let Some(end) = contraction(text, at, true) {
         return end;
     }
@@ -303,13 +349,13 @@ fn cl100k(text: &str, at: usize) -> usize {
         }
     }
     if first == Class::Number {
-        return digits(text, at, 3);
+        return digits(text, at, most);
     }
     if let Some(end) = symbols(text, at, first, len) {
         return line_ends(text, end, false);
     }
     let (end, last, line_end) = white_run(text, at);
-    if end == text.len() {
+    if whole_end && end == text.len() {
         return end;
     }
     line_end.unwrap_or_else(|| white_before_text(text, at, end, last))
