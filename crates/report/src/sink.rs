@@ -113,11 +113,17 @@ impl RecordSink {
 
     /// Writes the rest and reports the first failure, if there was one.
     pub fn finish(self, now: Mono) -> Result<SinkSummary, SinkError> {
-        let mut state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.close(now)
+    }
+
+    /// As [`RecordSink::finish`], for a file that others still hold; nothing should be appended afterwards.
+    pub fn close(&self, now: Mono) -> Result<SinkSummary, SinkError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.write_out(now);
-        match state.failure {
-            None => Ok(SinkSummary { path: self.path, lines: state.lines, bytes: state.written }),
-            Some(source) => Err(SinkError { path: self.path, lines: state.lines, source }),
+        let path = self.path.clone();
+        match state.failure.take() {
+            None => Ok(SinkSummary { path, lines: state.lines, bytes: state.written }),
+            Some(source) => Err(SinkError { path, lines: state.lines, source }),
         }
     }
 }

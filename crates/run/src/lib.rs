@@ -1,1 +1,15 @@
-//! See ARCHITECTURE.md.
+//! One run, from a settled configuration to a finished report: this is where the rooms meet.
+
+mod compute;
+mod delivery;
+mod error;
+mod feed;
+mod inputs;
+mod monitor;
+mod record;
+mod run;
+mod target;
+mod usage;
+
+pub use error::{InputError, RunError, StartFailure};
+pub use run::{RunEnd, execute};

@@ -1,0 +1,326 @@
+//! The compute threads: they make requests ahead of their time and finish records after theirs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use aiperf_clock::{Mono, now};
+use aiperf_dataset::Dataset;
+use aiperf_endpoint::{Format, History};
+use aiperf_load::{Control, Exchange, ExchangeSink, Prepared, PreparedResult, StopCause};
+use aiperf_metrics::{Context, RecordValues, Store, evaluate};
+use aiperf_report::jsonl::{RawWriter, RecordWriter};
+use aiperf_report::{Log, RecordSink, Redactor};
+use aiperf_types::{Conversation, PhaseKind, RequestRecord};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, select, unbounded};
+use tokio::sync::oneshot;
+
+use crate::feed::PreparedSize;
+use crate::inputs::{InputEntry, Inputs};
+use crate::record::Recorder;
+
+/// Lines are handed to the file in batches of about this size.
+const LINES: usize = 32 * 1024;
+/// A thread that has run out of work looks again after this, and sleeps for good only when there is still none:
+/// waking it costs the network thread more than looking costs it.
+const PAUSE: Duration = Duration::from_micros(200);
+const PAUSES: u32 = 5;
+
+/// A conversation to be made ready.
+pub(crate) struct PrepareJob {
+    pub(crate) index: u64,
+    pub(crate) fulfil: oneshot::Sender<PreparedResult>,
+}
+
+/// When failures end the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Threshold {
+    pub(crate) share: f64,
+    /// Not evaluated before so many records.
+    pub(crate) least: u64,
+}
+
+/// What all compute threads share.
+pub(crate) struct Shared {
+    pub(crate) dataset: Arc<dyn Dataset>,
+    pub(crate) format: Arc<Format>,
+    pub(crate) recorder: Recorder,
+    pub(crate) context: Context,
+    /// Time of the recorded schedule that is T0, ms; only with a fixed schedule.
+    pub(crate) schedule_zero_ms: Option<f64>,
+    pub(crate) inputs: Option<Inputs>,
+    pub(crate) records: Option<RecordSink>,
+    pub(crate) raw: Option<RecordSink>,
+    pub(crate) http_trace: bool,
+    pub(crate) redactor: Redactor,
+    pub(crate) control: Arc<Control>,
+    pub(crate) log: Arc<Log>,
+    pub(crate) size: Arc<PreparedSize>,
+    pub(crate) threshold: Option<Threshold>,
+    /// Records finished: of all phases, of profiling, and failed ones of profiling.
+    pub(crate) finished: AtomicU64,
+    pub(crate) profiled: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    /// Why a conversation could not be made.
+    pub(crate) fault: std::sync::OnceLock<Arc<str>>,
+}
+
+/// The way in for network threads.
+pub(crate) struct Queue {
+    exchanges: Sender<Exchange>,
+    accepted: AtomicU64,
+}
+
+impl ExchangeSink for Queue {
+    fn accept(&self, exchange: Exchange) {
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+        // The threads outlive the network: a closed queue means the process is going down.
+        let _ = self.exchanges.send(exchange);
+    }
+}
+
+impl Queue {
+    /// Exchanges handed over so far.
+    pub(crate) fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
+    }
+}
+
+/// The threads.
+pub(crate) struct Pool {
+    threads: Vec<JoinHandle<Store>>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// The ends that feed the pool.
+pub(crate) struct Ends {
+    pub(crate) jobs: Sender<PrepareJob>,
+    pub(crate) queue: Arc<Queue>,
+    jobs_out: Receiver<PrepareJob>,
+    exchanges_out: Receiver<Exchange>,
+}
+
+impl Ends {
+    pub(crate) fn new() -> Ends {
+        let (jobs, jobs_out) = unbounded();
+        let (exchanges, exchanges_out) = unbounded();
+        let queue = Arc::new(Queue { exchanges, accepted: AtomicU64::new(0) });
+        Ends { jobs, queue, jobs_out, exchanges_out }
+    }
+}
+
+impl Pool {
+    /// Starts `threads` compute threads.
+    pub(crate) fn start(shared: Shared, threads: usize, ends: &Ends) -> std::io::Result<Pool> {
+        let shared = Arc::new(shared);
+        let mut pool = Pool { threads: Vec::new(), shared: Arc::clone(&shared) };
+        for index in 0..threads.max(1) {
+            let worker = Worker::new(index, Arc::clone(&shared));
+            let (jobs, exchanges) = (ends.jobs_out.clone(), ends.exchanges_out.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("compute-{index}"))
+                .spawn(move || worker.run(&jobs, &exchanges))?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Waits for the threads, whose ends must have been dropped; the records of all of them, and what they shared.
+    pub(crate) fn join(self) -> (Store, Arc<Shared>) {
+        let mut sum = Store::new();
+        for thread in self.threads {
+            // A panic was reported by the hook; the records of the other threads are still good.
+            if let Ok(store) = thread.join() {
+                sum.merge(store);
+            }
+        }
+        (sum, self.shared)
+    }
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    store: Store,
+    values: RecordValues,
+    context: Context,
+    record_writer: RecordWriter,
+    raw_writer: RawWriter,
+    lines: Vec<u8>,
+    line_count: u64,
+    raw_lines: Vec<u8>,
+    raw_count: u64,
+}
+
+impl Worker {
+    fn new(index: usize, shared: Arc<Shared>) -> Worker {
+        Worker {
+            store: Store::new(),
+            values: RecordValues::new(),
+            context: shared.context.clone(),
+            record_writer: RecordWriter::new(&shared.context, shared.http_trace, shared.redactor.clone(), index),
+            raw_writer: RawWriter::new(shared.redactor.clone(), index),
+            lines: Vec::new(),
+            line_count: 0,
+            raw_lines: Vec::new(),
+            raw_count: 0,
+            shared,
+        }
+    }
+
+    fn run(mut self, jobs: &Receiver<PrepareJob>, exchanges: &Receiver<Exchange>) -> Store {
+        let mut pauses = 0;
+        let (mut jobs_open, mut exchanges_open) = (true, true);
+        while jobs_open || exchanges_open {
+            // Prompts first: a late one delays the load, a late record delays nothing.
+            match jobs.try_recv() {
+                Ok(job) => {
+                    self.prepare(job);
+                    pauses = 0;
+                    continue;
+                }
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => jobs_open = false,
+            }
+            match exchanges.try_recv() {
+                Ok(exchange) => {
+                    self.finish(exchange);
+                    pauses = 0;
+                    continue;
+                }
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => exchanges_open = false,
+            }
+            self.hand_over(0);
+            if pauses < PAUSES {
+                pauses += 1;
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            pauses = 0;
+            match (jobs_open, exchanges_open) {
+                (true, true) => select! {
+                    recv(jobs) -> job => if let Ok(job) = job { self.prepare(job) },
+                    recv(exchanges) -> exchange => if let Ok(exchange) = exchange { self.finish(exchange) },
+                },
+                (true, false) => {
+                    if let Ok(job) = jobs.recv() {
+                        self.prepare(job);
+                    }
+                }
+                (false, true) => {
+                    if let Ok(exchange) = exchanges.recv() {
+                        self.finish(exchange);
+                    }
+                }
+                (false, false) => {}
+            }
+        }
+        self.hand_over(0);
+        self.store
+    }
+
+    fn prepare(&self, job: PrepareJob) {
+        let shared = &self.shared;
+        let result = self.build(job.index).map(Arc::new);
+        if let Err(why) = &result
+            && shared.fault.set(Arc::clone(why)).is_ok()
+        {
+            shared.control.stop(StopCause::BadRecord);
+        }
+        // A phase that has ended wants no more conversations.
+        let _ = job.fulfil.send(result);
+    }
+
+    fn build(&self, index: u64) -> Result<Prepared, Arc<str>> {
+        let shared = &self.shared;
+        let conversation = shared.dataset.build(index).map_err(|error| Arc::from(error.to_string()))?;
+        shared.format.check(&conversation).map_err(|error| Arc::from(error.to_string()))?;
+        let turns = conversation.turns.len();
+        let alone = turns == 1 || !conversation.context_mode.accumulates();
+        let history = History::default();
+        let ahead = if alone { turns } else { 1 };
+        let requests: Vec<_> =
+            (0..ahead).map(|turn| Arc::new(shared.format.render(&conversation, turn, &history))).collect();
+        shared.size.note(requests.iter().map(|request| request.body.len()).sum());
+        if let Some(inputs) = &shared.inputs
+            && inputs.wants(index)
+        {
+            let bodies = if alone {
+                requests.iter().map(|request| request.body.clone()).collect()
+            } else {
+                (0..turns).map(|turn| shared.format.render_alone(&conversation, turn)).collect()
+            };
+            inputs.offer(index, InputEntry { id: Arc::clone(&conversation.id), bodies });
+        }
+        let id = Arc::clone(&conversation.id);
+        let conversation: Option<Conversation> = (!alone).then_some(conversation);
+        Ok(Prepared { id, requests, conversation })
+    }
+
+    fn finish(&mut self, exchange: Exchange) {
+        let record = self.shared.recorder.record(exchange);
+        let profiling = record.identity.phase == PhaseKind::Profiling;
+        if profiling
+            && self.context.schedule_origin.is_none()
+            && let Some(zero) = self.shared.schedule_zero_ms
+        {
+            let t0 = Mono(self.shared.control.phase_start.load(Ordering::Acquire));
+            self.context.schedule_origin = Some(origin(t0, zero));
+        }
+        evaluate(&record, &self.context, &mut self.values);
+        self.store.push(&record);
+        if self.shared.records.is_some() {
+            self.record_writer.write(&record, &self.values, &mut self.lines);
+            self.line_count += 1;
+        }
+        if self.shared.raw.is_some() {
+            self.raw_writer.write(&record, &mut self.raw_lines);
+            self.raw_count += 1;
+        }
+        self.hand_over(LINES);
+        self.tally(&record, profiling);
+    }
+
+    fn tally(&self, record: &RequestRecord, profiling: bool) {
+        let shared = &self.shared;
+        shared.finished.fetch_add(1, Ordering::Relaxed);
+        if !profiling {
+            return;
+        }
+        let profiled = shared.profiled.fetch_add(1, Ordering::Relaxed) + 1;
+        let Some(error) = &record.error else { return };
+        let failed = shared.failed.fetch_add(1, Ordering::Relaxed) + 1;
+        if failed == 1 && record.cancelled_at.is_none() {
+            let code = error.code.map_or_else(String::new, |code| format!("{code} "));
+            let text = format!("first failed request: {code}{}: {}", error.kind, error.message);
+            shared.log.error("records", &text);
+        }
+        if let Some(threshold) = shared.threshold
+            && profiled >= threshold.least
+            && failed as f64 / profiled as f64 > threshold.share
+        {
+            shared.control.stop(StopCause::Threshold);
+        }
+    }
+
+    /// Gives finished lines to their files, once there are `at_least` bytes of them.
+    fn hand_over(&mut self, at_least: usize) {
+        let mut give = |sink: &Option<RecordSink>, lines: &mut Vec<u8>, count: &mut u64| {
+            if let Some(sink) = sink
+                && !lines.is_empty()
+                && lines.len() >= at_least
+            {
+                sink.append(lines, std::mem::take(count), now());
+                lines.clear();
+            }
+        };
+        give(&self.shared.records, &mut self.lines, &mut self.line_count);
+        give(&self.shared.raw, &mut self.raw_lines, &mut self.raw_count);
+    }
+}
+
+/// The instant at which time 0 of a recorded schedule falls, when `zero_ms` of it is `t0`.
+pub(crate) fn origin(t0: Mono, zero_ms: f64) -> Mono {
+    Mono(t0.0.saturating_sub((zero_ms * 1e6).max(0.0) as u64))
+}

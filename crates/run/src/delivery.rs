@@ -1,0 +1,99 @@
+//! What the engine saw of a phase, in the terms of the verdict.
+
+use aiperf_clock::nanos;
+use aiperf_config::{LoadMode, PhaseConfig};
+use aiperf_load::{Durations, PhaseOutcome};
+use aiperf_metrics::Summary;
+use aiperf_metrics::delivery::{
+    ClientFacts, ConcurrencyFacts, DeliveryFacts, LoadMode as Mode, Spread, rate,
+};
+
+use crate::usage::Cpu;
+
+/// What the process used during a phase.
+pub(crate) struct Used {
+    pub(crate) process: Cpu,
+    pub(crate) mock_ns: u64,
+    pub(crate) cores: f64,
+    pub(crate) workers: usize,
+    pub(crate) peak_rss_bytes: Option<u64>,
+    pub(crate) spilled: u64,
+}
+
+/// The facts of a phase.
+pub(crate) fn facts(phase: &PhaseConfig, outcome: &PhaseOutcome, summary: &Summary, used: &Used) -> DeliveryFacts {
+    let (counts, tally) = (&outcome.counts, &outcome.tally);
+    let mode = match phase.mode {
+        LoadMode::Burst => Mode::Concurrency,
+        LoadMode::Rate { .. } => Mode::Rate,
+        LoadMode::FixedSchedule(_) => Mode::FixedSchedule,
+    };
+    let closed_loop = mode == Mode::Concurrency;
+    let since_t0 = |at: Option<aiperf_clock::Mono>| at.map(|at| at.saturating_since(outcome.t0));
+    let last_send = since_t0(tally.last_start);
+    let phase_ns = outcome.end.saturating_since(outcome.t0);
+    let ramp_ns = phase.ramps.concurrency.into_iter().chain(phase.ramps.rate).map(nanos).max();
+    let concurrency = phase.concurrency.map(|limit| {
+        let ramp = phase.ramps.concurrency.map_or(0, nanos);
+        let busy = last_send.map(|last| last.saturating_sub(ramp)).filter(|&busy| busy > 0);
+        ConcurrencyFacts {
+            limit: u64::from(limit),
+            max_in_flight: u64::from(counts.max_in_flight),
+            lost_share: busy.map(|busy| tally.lateness.sum_ns() as f64 / (f64::from(limit) * busy as f64)),
+        }
+    });
+    let busiest = outcome.worker_cpu_ns.iter().max().map(|&cpu| 100.0 * cpu as f64 / phase_ns.max(1) as f64);
+    let own_ns = used.process.total_ns.saturating_sub(used.mock_ns).saturating_sub(outcome.spin_ns);
+    DeliveryFacts {
+        mode,
+        intended_rate: if closed_loop {
+            None
+        } else {
+            since_t0(counts.last_due).and_then(|last| rate(counts.issued, last))
+        },
+        delivered_rate: last_send.and_then(|last| rate(tally.sent, last)),
+        planned_count: if closed_loop { tally.sent } else { counts.planned },
+        sent_count: tally.sent,
+        skipped_count: counts.skipped,
+        unsent_count: counts.unsent,
+        lateness: spread(&tally.lateness),
+        cap_wait: phase.concurrency.and_then(|_| if closed_loop { None } else { spread(&tally.cap_wait) }),
+        slip: if closed_loop { None } else { spread(&tally.slip) },
+        initial_fill_ns: if closed_loop { since_t0(tally.last_fill) } else { None },
+        concurrency,
+        catch_up_ns: (counts.catch_up_ns > 0).then_some(counts.catch_up_ns),
+        ramp_ns,
+        drain_ns: tally.last_start.map(|last| outcome.end.saturating_since(last)),
+        phase_ns,
+        late_prompt_count: tally.late_prompts,
+        record_count: summary.record_count(),
+        service: summary.service,
+        from_intended: summary.from_intended,
+        client: ClientFacts {
+            cores: Some(used.cores),
+            workers: Some(used.workers as u64),
+            cpu_sec: Some(own_ns as f64 / 1e9),
+            busiest_worker_cpu_pct: busiest,
+            mock_cpu_sec: used.mock_ns as f64 / 1e9,
+            pacer_spin_sec: outcome.spin_ns as f64 / 1e9,
+            peak_rss_bytes: used.peak_rss_bytes,
+            loop_delay: spread(&tally.loop_delay),
+            delayed_request_count: tally.delayed_requests,
+            spilled_record_count: used.spilled,
+            negative_difference_count: tally.negative_differences + summary.negative_difference_count,
+            resource_error_count: tally.resource_errors,
+            resource_limit: None,
+        },
+    }
+}
+
+fn spread(durations: &Durations) -> Option<Spread> {
+    (durations.count() > 0).then(|| Spread {
+        avg: durations.mean_ns(),
+        p50: durations.percentile_ns(50.0) as f64,
+        p90: durations.percentile_ns(90.0) as f64,
+        p99: durations.percentile_ns(99.0) as f64,
+        max: durations.max_ns() as f64,
+        count: durations.count(),
+    })
+}

@@ -1,0 +1,78 @@
+//! Why a run did not start.
+
+use aiperf_dataset::DatasetError;
+use aiperf_load::preflight::LimitError;
+use aiperf_load::transport::TlsError;
+use aiperf_mock_server::{SettingsError, StartError};
+use aiperf_tokenize::TokenizerError;
+use thiserror::Error;
+
+/// A run that did not start. Nothing was sent.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// What was given cannot be used: the command line, the data, the tokenizer.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Something outside the command line and the data is in the way.
+    #[error(transparent)]
+    Start(#[from] StartFailure),
+}
+
+/// What was given cannot be used.
+#[derive(Debug, Error)]
+pub enum InputError {
+    /// The data.
+    #[error("{0}")]
+    Dataset(#[from] DatasetError),
+    /// The tokenizer.
+    #[error("{0}")]
+    Tokenizer(#[from] TokenizerError),
+    /// The data cannot be said in this API.
+    #[error("{0}")]
+    Format(#[from] aiperf_endpoint::FormatError),
+    /// `mock://…`
+    #[error("--url: {0}")]
+    Mock(#[from] SettingsError),
+    /// A URL without a host.
+    #[error("--url {0}: there is no host in it; give http://HOST:PORT")]
+    Url(String),
+    /// A fixed schedule over data whose conversation has no time.
+    #[error(
+        "a fixed schedule needs a timestamp on the first turn of every conversation, and conversation {0} has none; \
+         add it, or pass --no-fixed-schedule"
+    )]
+    NoTimestamp(u64),
+}
+
+/// The host or the server is in the way.
+#[derive(Debug, Error)]
+pub enum StartFailure {
+    /// The name does not resolve.
+    #[error("--url: cannot resolve host '{host}': {cause}; check the name, or give an address")]
+    Resolve {
+        /// The host.
+        host: String,
+        /// What the resolver says.
+        cause: std::io::Error,
+    },
+    /// TLS cannot be set up.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+    /// The host's limits are too low.
+    #[error("{0}")]
+    Limits(#[from] LimitError),
+    /// The in-process mock server did not start.
+    #[error("the mock server did not start: {0}")]
+    Mock(#[from] StartError),
+    /// The result folder cannot be written.
+    #[error("--artifact-dir {dir}: {cause}; free space there, or choose another folder")]
+    Folder {
+        /// The folder.
+        dir: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// Threads or timers cannot be made.
+    #[error("the client cannot start its threads: {0}")]
+    Threads(std::io::Error),
+}

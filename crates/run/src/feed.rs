@@ -1,0 +1,131 @@
+//! Draws conversations in the order they are to be started, and has them prepared ahead of their time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aiperf_dataset::{Dataset, Sampler};
+use aiperf_load::Ticket;
+use aiperf_load::schedule::{Draw, NewSession, SessionSource, TurnTiming};
+use crossbeam_channel::Sender;
+
+use crate::compute::PrepareJob;
+
+/// Conversations prepared ahead, at the most.
+const MOST_AHEAD: usize = 256;
+/// … and at the least, however large they are.
+const LEAST_AHEAD: usize = 4;
+/// Bytes of prepared requests that may wait, roughly.
+const BYTES_AHEAD: u64 = 16 << 20;
+
+/// How large prepared conversations have been so far.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedSize {
+    count: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl PreparedSize {
+    pub(crate) fn note(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many may wait.
+    fn ahead(&self) -> usize {
+        let count = self.count.load(Ordering::Relaxed);
+        if count == 0 {
+            return LEAST_AHEAD;
+        }
+        let mean = (self.bytes.load(Ordering::Relaxed) / count).max(1);
+        usize::try_from(BYTES_AHEAD / mean).map_or(MOST_AHEAD, |n| n.clamp(LEAST_AHEAD, MOST_AHEAD))
+    }
+}
+
+/// In which order conversations start.
+pub(crate) enum Order {
+    /// As the sampler draws them, for ever.
+    Sampled(Sampler),
+    /// Each once, by its recorded time: (ms, index), sorted.
+    Scheduled {
+        /// First times and indexes, sorted by time; equal times keep the order of the file.
+        conversations: Vec<(f64, u32)>,
+        /// The next one.
+        next: usize,
+    },
+}
+
+/// The source of sessions.
+pub(crate) struct Feed {
+    dataset: Arc<dyn Dataset>,
+    order: Order,
+    jobs: Sender<PrepareJob>,
+    size: Arc<PreparedSize>,
+    ahead: VecDeque<(u64, Option<f64>, Ticket)>,
+}
+
+impl Feed {
+    pub(crate) fn new(
+        dataset: Arc<dyn Dataset>,
+        order: Order,
+        jobs: Sender<PrepareJob>,
+        size: Arc<PreparedSize>,
+    ) -> Feed {
+        let mut feed = Feed { dataset, order, jobs, size, ahead: VecDeque::new() };
+        // The first conversations are made while the sockets are being set up.
+        feed.fill();
+        feed
+    }
+
+    fn fill(&mut self) {
+        let wanted = self.size.ahead();
+        while self.ahead.len() < wanted {
+            let Some((index, first_ms)) = self.next_index() else { return };
+            let (fulfil, ticket) = Ticket::new();
+            if self.jobs.send(PrepareJob { index, fulfil }).is_err() {
+                return;
+            }
+            self.ahead.push_back((index, first_ms, ticket));
+        }
+    }
+
+    fn next_index(&mut self) -> Option<(u64, Option<f64>)> {
+        match &mut self.order {
+            Order::Sampled(sampler) => {
+                if let Some(index) = sampler.next() {
+                    return Some((index, None));
+                }
+                sampler.grow(self.dataset.len());
+                sampler.next().map(|index| (index, None))
+            }
+            Order::Scheduled { conversations, next } => {
+                let &(ms, index) = conversations.get(*next)?;
+                *next += 1;
+                Some((u64::from(index), Some(ms)))
+            }
+        }
+    }
+}
+
+impl SessionSource for Feed {
+    type Ticket = Ticket;
+
+    fn draw(&mut self) -> Draw<Ticket> {
+        self.fill();
+        match self.ahead.pop_front() {
+            Some((conversation, first_ms, ticket)) => Draw::Session(NewSession {
+                conversation,
+                turns: self.dataset.outline(conversation).turns(),
+                first_ms,
+                ticket,
+            }),
+            None if self.dataset.len().is_growing() => Draw::NotYet,
+            None => Draw::Exhausted,
+        }
+    }
+
+    fn timing(&self, conversation: u64, turn: u32) -> TurnTiming {
+        let outline = self.dataset.outline(conversation).turn(turn).unwrap_or_default();
+        TurnTiming { timestamp_ms: outline.timestamp_ms, delay_ms: outline.delay_ms }
+    }
+}

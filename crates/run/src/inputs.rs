@@ -1,0 +1,98 @@
+//! `inputs.json`, written beside the run: conversations are made anyway to be sent, mostly in the order of the
+//! file; what was not sent is made at the end.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aiperf_dataset::Dataset;
+use aiperf_endpoint::Format;
+use aiperf_report::InputsWriter;
+use aiperf_types::Body;
+
+/// Conversations that came before their turn, at the most.
+const MOST_PENDING: usize = 64;
+
+/// The bodies of one conversation.
+pub(crate) struct InputEntry {
+    pub(crate) id: Arc<str>,
+    pub(crate) bodies: Vec<Body>,
+}
+
+struct State {
+    /// Taken when the file is closed.
+    writer: Option<InputsWriter>,
+    next: u64,
+    pending: BTreeMap<u64, InputEntry>,
+    failure: Option<io::Error>,
+}
+
+impl State {
+    fn write(&mut self, entry: &InputEntry) {
+        self.next += 1;
+        if self.failure.is_some() {
+            return;
+        }
+        let Some(writer) = &mut self.writer else { return };
+        let written =
+            writer.session(&entry.id).and_then(|()| entry.bodies.iter().try_for_each(|body| writer.payload(body)));
+        self.failure = written.err();
+    }
+
+    fn catch_up(&mut self) {
+        while let Some(entry) = self.pending.remove(&self.next) {
+            self.write(&entry);
+        }
+    }
+}
+
+/// The file in the making.
+pub(crate) struct Inputs {
+    state: Mutex<State>,
+}
+
+impl Inputs {
+    pub(crate) fn create(path: PathBuf) -> io::Result<Inputs> {
+        let state = State { writer: Some(InputsWriter::create(path)?), next: 0, pending: BTreeMap::new(), failure: None };
+        Ok(Inputs { state: Mutex::new(state) })
+    }
+
+    /// Whether conversation `index` is still to be written.
+    pub(crate) fn wants(&self, index: u64) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        index >= state.next && state.pending.len() < MOST_PENDING
+    }
+
+    /// Writes conversation `index` when its turn has come.
+    pub(crate) fn offer(&self, index: u64, entry: InputEntry) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if index == state.next {
+            state.write(&entry);
+            state.catch_up();
+        } else if index > state.next {
+            state.pending.insert(index, entry);
+        }
+    }
+
+    /// Makes and writes what is missing, and closes the file.
+    pub(crate) fn finish(&self, dataset: &dyn Dataset, format: &Format) -> io::Result<PathBuf> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while state.failure.is_none() && state.next < dataset.len().known() {
+            state.catch_up();
+            let index = state.next;
+            if index >= dataset.len().known() {
+                break;
+            }
+            // A conversation that cannot be made ended the run already.
+            let Ok(conversation) = dataset.build(index) else { break };
+            let bodies = (0..conversation.turns.len()).map(|turn| format.render_alone(&conversation, turn)).collect();
+            state.write(&InputEntry { id: conversation.id, bodies });
+        }
+        match (state.failure.take(), state.writer.take()) {
+            (Some(error), _) => Err(error),
+            (None, Some(writer)) => writer.finish(),
+            (None, None) => Err(io::Error::other("the file was closed before")),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Watches a run: signals, progress, files that are to be flushed, bad records found later.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use aiperf_clock::{Mono, now};
+use aiperf_config::{PhaseConfig, Ui as UiMode};
+use aiperf_load::StopCause;
+use aiperf_report::progress::{Snapshot, Stage, Ui};
+use aiperf_report::Screen;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+
+use crate::compute::{Queue, Shared};
+
+/// How often progress is looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What the main thread is doing, for progress.
+#[derive(Debug, Default)]
+pub(crate) struct Position {
+    /// 0 before the first phase, 1 + index during phases, 255 when records are being finished.
+    stage: AtomicU8,
+    over: AtomicBool,
+}
+
+impl Position {
+    pub(crate) fn phase(&self, index: usize) {
+        self.stage.store(1 + index as u8, Ordering::Release);
+    }
+
+    pub(crate) fn processing(&self) {
+        self.stage.store(u8::MAX, Ordering::Release);
+    }
+}
+
+/// The threads that watch.
+pub(crate) struct Monitor {
+    position: Arc<Position>,
+    ticker: Option<JoinHandle<()>>,
+    signals: Option<Handle>,
+    signal_thread: Option<JoinHandle<()>>,
+}
+
+/// What the monitor looks at.
+pub(crate) struct Watched {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) phases: Vec<PhaseConfig>,
+    pub(crate) ui: UiMode,
+    pub(crate) interval: Option<Duration>,
+    pub(crate) step_pct: f64,
+    pub(crate) screen: Arc<Screen>,
+}
+
+impl Monitor {
+    /// Starts watching.
+    pub(crate) fn start(watched: Watched) -> std::io::Result<Monitor> {
+        let position = Arc::new(Position::default());
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let handle = signals.handle();
+        let shared = Arc::clone(&watched.shared);
+        let screen = Arc::clone(&watched.screen);
+        let signal_thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
+            for (count, signal) in signals.forever().enumerate() {
+                if count == 0 {
+                    let name = if signal == SIGTERM { "SIGTERM" } else { "Ctrl-C" };
+                    screen.lines(&format!(
+                        "{name}: no more requests are sent; writing what was measured (again: stop at once)"
+                    ));
+                    shared.control.stop(StopCause::Interrupt);
+                } else {
+                    // Whole lines only: what is in a file then ends with a record.
+                    for sink in [&shared.records, &shared.raw].into_iter().flatten() {
+                        sink.flush(now());
+                    }
+                    screen.bar(String::new());
+                    std::process::exit(130);
+                }
+            }
+        })?;
+        let at = Arc::clone(&position);
+        let ticker = std::thread::Builder::new().name("progress".into()).spawn(move || tick(&watched, &at))?;
+        Ok(Monitor {
+            position,
+            ticker: Some(ticker),
+            signals: Some(handle),
+            signal_thread: Some(signal_thread),
+        })
+    }
+
+    /// Where the main thread says what it is doing.
+    pub(crate) fn position(&self) -> &Position {
+        &self.position
+    }
+
+    /// Stops progress; signals still count.
+    pub(crate) fn stop_progress(&mut self) {
+        self.position.over.store(true, Ordering::Release);
+        if let Some(ticker) = self.ticker.take() {
+            ticker.thread().unpark();
+            // A panic was reported by the hook.
+            let _ = ticker.join();
+        }
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.stop_progress();
+        if let Some(signals) = self.signals.take() {
+            signals.close();
+        }
+        if let Some(thread) = self.signal_thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn tick(watched: &Watched, position: &Position) {
+    let mut ui = Ui::new(watched.ui, watched.interval, watched.step_pct, Arc::clone(&watched.screen));
+    let shared = &watched.shared;
+    while !position.over.load(Ordering::Acquire) {
+        std::thread::park_timeout(TICK);
+        let at = now();
+        for sink in [&shared.records, &shared.raw].into_iter().flatten() {
+            sink.tick(at);
+        }
+        if shared.fault.get().is_none()
+            && let Some(fault) = shared.dataset.fault()
+            && shared.fault.set(fault.to_string().into()).is_ok()
+        {
+            shared.control.stop(StopCause::BadRecord);
+        }
+        match position.stage.load(Ordering::Acquire) {
+            0 => {}
+            u8::MAX => {
+                let phase = watched.phases.last().map_or(aiperf_types::PhaseKind::Profiling, |phase| phase.kind);
+                ui.update(&Snapshot {
+                    phase,
+                    stage: Stage::Processing,
+                    elapsed: Duration::ZERO,
+                    done: shared.finished.load(Ordering::Relaxed),
+                    total: Some(watched.queue.accepted()),
+                    fraction: None,
+                    live: None,
+                });
+            }
+            stage => {
+                if let Some(phase) = watched.phases.get(usize::from(stage) - 1) {
+                    show_phase(&mut ui, watched, phase, usize::from(stage) - 1, at);
+                }
+            }
+        }
+    }
+    ui.finish();
+}
+
+fn show_phase(ui: &mut Ui, watched: &Watched, phase: &PhaseConfig, index: usize, at: Mono) {
+    let control = &watched.shared.control;
+    let start = control.phase_start.load(Ordering::Acquire);
+    if start == 0 || control.phase.load(Ordering::Relaxed) != index as u64 {
+        return;
+    }
+    let elapsed_ns = at.saturating_since(Mono(start));
+    let returned = control.returned.load(Ordering::Relaxed);
+    let in_grace = control.in_grace.load(Ordering::Relaxed);
+    let (done, total) = if in_grace {
+        (returned, Some(control.issued.load(Ordering::Relaxed)))
+    } else if let (None, Some(sessions)) = (phase.stop.requests, phase.stop.sessions) {
+        (control.sessions.load(Ordering::Relaxed), Some(sessions))
+    } else {
+        (returned, phase.stop.requests)
+    };
+    let fraction = phase
+        .stop
+        .duration
+        .filter(|_| !in_grace)
+        .map(|duration| (elapsed_ns as f64 / 1e9 / duration.as_secs_f64().max(1e-9)).min(1.0));
+    ui.update(&Snapshot {
+        phase: phase.kind,
+        stage: if in_grace { Stage::Grace } else { Stage::Sending },
+        elapsed: Duration::from_nanos(elapsed_ns),
+        done,
+        total,
+        fraction,
+        live: None,
+    });
+}

@@ -1,0 +1,110 @@
+//! From an exchange to a record: the answer is read, tokens are counted.
+
+use aiperf_config::EndpointKind;
+use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Reading};
+use aiperf_load::{Exchange, Received, ReceivedBytes};
+use aiperf_tokenize::{ChatTemplate, Tokenizer};
+use aiperf_types::{RequestError, RequestRecord, TokenCounts};
+
+/// What records are made with.
+pub(crate) struct Recorder {
+    pub(crate) kind: EndpointKind,
+    pub(crate) plan: ReadPlan,
+    pub(crate) tokenizer: Option<Tokenizer>,
+    pub(crate) template: Option<ChatTemplate>,
+    pub(crate) server_token_counts: bool,
+}
+
+impl Recorder {
+    /// The record of an exchange.
+    pub(crate) fn record(&self, exchange: Exchange) -> RequestRecord {
+        let Exchange {
+            identity,
+            plan,
+            start,
+            headers,
+            end,
+            trace,
+            status,
+            request,
+            template_input,
+            received,
+            failure,
+            cancelled_at,
+            client_delayed,
+        } = exchange;
+        let reading = match received {
+            Received::Nothing => Reading::default(),
+            Received::Read(reading) => *reading,
+            Received::Bytes(bytes) => self.read(*bytes, end),
+        };
+        let error = failure.or(reading.error);
+        let answer = reading.answer;
+        let mut record = RequestRecord {
+            end: if error.is_none() { answer.last_event.unwrap_or(end) } else { end },
+            context_overflow: error.as_ref().is_some_and(RequestError::is_context_overflow),
+            identity,
+            plan,
+            start,
+            headers,
+            trace,
+            status,
+            request,
+            answer,
+            tokens: TokenCounts::default(),
+            error,
+            cancelled_at,
+            client_delayed,
+        };
+        record.tokens = self.count(&record, template_input.as_ref());
+        record
+    }
+
+    fn read(&self, mut bytes: ReceivedBytes, end: aiperf_clock::Mono) -> Reading {
+        let mut reader = bytes.reader.take().unwrap_or_else(|| Reader::new(&self.plan, &bytes.content_type));
+        match BodyDecoder::new(&bytes.content_encoding) {
+            None => bytes.each_read(|bytes, at| reader.push(bytes, at)),
+            Some(mut decoder) => {
+                let mut plain = Vec::new();
+                let mut failure = None;
+                bytes.each_read(|bytes, at| {
+                    plain.clear();
+                    if failure.is_none() {
+                        failure = decoder.decode(bytes, &mut plain).err();
+                        reader.push(&plain, at);
+                    }
+                });
+                if let Some(error) = failure {
+                    let mut reading = reader.finish(end);
+                    reading.error = Some(RequestError::new(None, "ClientPayloadError", error.to_string()));
+                    return reading;
+                }
+            }
+        }
+        reader.finish(end)
+    }
+
+    fn count(&self, record: &RequestRecord, template_input: Option<&(String, Option<String>)>) -> TokenCounts {
+        if self.server_token_counts {
+            let usage = record.answer.usage.unwrap_or_default();
+            let reasoning = usage.reasoning_tokens;
+            let output = usage.completion_tokens.map(|all| all.saturating_sub(reasoning.unwrap_or(0)));
+            return TokenCounts { input: usage.prompt_tokens, output, reasoning };
+        }
+        let Some(tokenizer) = &self.tokenizer else { return TokenCounts::default() };
+        let templated = template_input.zip(self.template.as_ref()).and_then(|((messages, tools), template)| {
+            let text = template.render(messages, tools.as_deref(), true).ok()?;
+            Some(tokenizer.count(&text))
+        });
+        let input = templated.or_else(|| {
+            let texts = &record.request.texts;
+            (!texts.is_empty()).then(|| texts.iter().map(|text| text.tokens(|text| tokenizer.count(text))).sum())
+        });
+        if record.error.is_some() || !self.kind.produces_tokens() {
+            return TokenCounts { input, output: None, reasoning: None };
+        }
+        let answer = &record.answer;
+        let reasoning = (!answer.reasoning.is_empty()).then(|| tokenizer.count(&answer.reasoning));
+        TokenCounts { input, output: Some(tokenizer.count(&answer.text)), reasoning }
+    }
+}
