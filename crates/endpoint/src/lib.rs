@@ -10,6 +10,8 @@
 mod decode;
 mod failure;
 mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod json;
 mod reader;
 mod sse;

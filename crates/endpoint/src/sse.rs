@@ -325,3 +325,6 @@ fn data_value(line: &[u8]) -> Option<&[u8]> {
 fn one_space_less(value: &[u8]) -> &[u8] {
     value.strip_prefix(b" ").unwrap_or(value)
 }
+
+#[cfg(test)]
+mod tests;

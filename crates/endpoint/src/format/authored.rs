@@ -8,7 +8,7 @@ use super::texts::Texts;
 use crate::json::{Scan, Scanner, Text, unsigned};
 
 /// A whole body, sent byte for byte.
-pub(super) fn payload(json: &str, kind: EndpointKind) -> Rendered {
+pub(crate) fn payload(json: &str, kind: EndpointKind) -> Rendered {
     let mut rendered = Rendered { body: Body::single(json.as_bytes().to_vec()), ..Rendered::default() };
     let mut texts = Texts::default();
     let mut stream = None;

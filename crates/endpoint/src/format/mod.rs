@@ -1,6 +1,8 @@
 //! Request bodies.
 
 mod authored;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use authored::payload;
 mod chat;
 mod completions;
 mod embeddings;
