@@ -1,8 +1,6 @@
 //! Runs the mock server by itself: `serve --port 8000 --ttft 20ms`.
 
-use std::net::SocketAddr;
-
-use aiperf_mock_server::{Server, Settings};
+use aiperf_mock_server::{Settings, run_command};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut host, mut port) = ("127.0.0.1".to_owned(), 8000u16);
@@ -17,12 +15,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => pairs.push((name, value)),
         }
     }
-    let settings = Settings::from_pairs(pairs)?;
-    let server = Server::start(&settings, SocketAddr::new(host.parse()?, port))?;
-    #[expect(clippy::print_stdout, reason = "the address is what the program is asked for")]
-    {
-        println!("listening on http://{}", server.addr());
-    }
-    server.join();
-    Ok(())
+    Ok(run_command(&Settings::from_pairs(pairs)?, &host, port)?)
 }

@@ -43,8 +43,8 @@ pub(crate) struct Current {
     /// It counts as load.
     pub(crate) counted: bool,
     pub(crate) head_at: Mono,
-    /// When the body was complete; zero before.
-    pub(crate) received: Mono,
+    /// When the body was complete.
+    pub(crate) received: Option<Mono>,
     pub(crate) request_id: Option<String>,
     pub(crate) correlation_id: Option<String>,
 }
@@ -65,7 +65,6 @@ pub(crate) struct Connection {
     output: Vec<u8>,
     written: usize,
     pub(crate) answer: Option<Box<Answer>>,
-    /// The answer waits for its prompt tokens.
     pub(crate) current: Current,
     /// When the connection last had nothing to do.
     pub(crate) idle_since: Mono,
@@ -192,7 +191,7 @@ impl Connection {
         }
     }
 
-    /// Whether the current request names its own fault.
+    /// Keeps the ids of the request that begins.
     pub(crate) fn take_ids(&mut self, head: &mut Head) {
         self.current.request_id = head.request_id.take();
         self.current.correlation_id = head.correlation_id.take();

@@ -66,20 +66,22 @@ impl Dechunker {
 fn step(state: State, byte: u8) -> Result<State, BadChunk> {
     Ok(match (state, byte) {
         (State::Size { value, digits: 1.. } | State::Extension { value }, b'\r') => State::SizeEnd { value },
-        (State::Size { value, digits: 1.. }, b';' | b' ' | b'\t') => State::Extension { value },
+        (State::Size { value, digits: 1.. }, b';' | b' ' | b'\t') | (State::Extension { value }, b' '..) => {
+            State::Extension { value }
+        }
         (State::Size { value, digits }, _) if digits < 8 => {
             let digit = char::from(byte).to_digit(16).ok_or(BadChunk)?;
             State::Size { value: value * 16 + u64::from(digit), digits: digits + 1 }
         }
-        (State::Extension { value }, b' '..) => State::Extension { value },
-        (State::SizeEnd { value: 0 }, b'\n') => State::Trailer { length: 0 },
+        (State::SizeEnd { value: 0 } | State::TrailerEnd { empty: false }, b'\n') => {
+            State::Trailer { length: 0 }
+        }
         (State::SizeEnd { value }, b'\n') => State::Data { left: value },
         (State::DataCr, b'\r') => State::DataLf,
         (State::DataLf, b'\n') => State::Size { value: 0, digits: 0 },
         (State::Trailer { length }, b'\r') => State::TrailerEnd { empty: length == 0 },
         (State::Trailer { length }, _) if length < 16_384 => State::Trailer { length: length + 1 },
         (State::TrailerEnd { empty: true }, b'\n') => State::Done,
-        (State::TrailerEnd { empty: false }, b'\n') => State::Trailer { length: 0 },
         _ => return Err(BadChunk),
     })
 }

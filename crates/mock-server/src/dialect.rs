@@ -161,7 +161,15 @@ pub(crate) fn fault_error(status: u16) -> Vec<u8> {
 
 /// The standard reason phrase of `status`.
 pub(crate) fn reason(status: u16) -> &'static str {
-    match status {
+    known_reason(status).unwrap_or(match status {
+        ..400 => "Redirection",
+        400..500 => "Client Error",
+        500.. => "Server Error",
+    })
+}
+
+fn known_reason(status: u16) -> Option<&'static str> {
+    Some(match status {
         200 => "OK",
         300 => "Multiple Choices",
         301 => "Moved Permanently",
@@ -191,10 +199,8 @@ pub(crate) fn reason(status: u16) -> &'static str {
         502 => "Bad Gateway",
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
-        300..400 => "Redirection",
-        400..500 => "Client Error",
-        _ => "Server Error",
-    }
+        _ => return None,
+    })
 }
 
 /// Appends a whole response with `body`.

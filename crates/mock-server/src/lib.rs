@@ -6,12 +6,15 @@
 //! no task, no allocation and no lock per token.
 
 mod answer;
+mod command;
 mod connection;
+mod count;
 mod dechunk;
 mod dialect;
 mod draw;
 mod fault;
 mod head;
+mod log;
 mod scan;
 mod serve;
 mod server;
@@ -21,6 +24,7 @@ mod stats;
 mod tls;
 mod worker;
 
+pub use command::{CommandError, run_command};
 pub use draw::Distribution;
 pub use fault::{Fault, Plan};
 pub use server::{Server, StartError};

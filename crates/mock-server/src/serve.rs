@@ -11,6 +11,7 @@ use crate::connection::{Connection, Current, Gone, Phase};
 use crate::dechunk::Dechunker;
 use crate::dialect::{self, Kind};
 use crate::head::{self, Framing, Head, LONGEST_BODY, LONGEST_HEAD, Route};
+use crate::log::Entry;
 use crate::scan::{self, Facts, Limit};
 use crate::settings::UsageMode;
 use crate::stats::Finished;
@@ -258,7 +259,7 @@ impl Worker {
         body: &[u8],
         at: Mono,
     ) -> Result<(), Fate> {
-        connection.current.received = at;
+        connection.current.received = Some(at);
         let keep_alive = head.keep_alive;
         let refused = match head.route {
             Route::Chat => self.load(connection, slot, Kind::Chat, head, body, at),
@@ -328,8 +329,12 @@ impl Worker {
             let mut answer = self.spare.pop().unwrap_or_else(|| Box::new(Answer::new(&self.shared.settings)));
             answer.start(&order, &shared.settings, &shared.vectors[usize::from(facts.base64)]);
             connection.serial = self.serial();
-            if answer.prompt == Prompt::Pending {
-                self.count(slot, connection.serial, body, &facts);
+            match (order.prompt, &self.counting) {
+                (Prompt::Pending, Some(counting)) => {
+                    counting.count(slot, connection.serial, body, &facts);
+                }
+                (Prompt::Known(tokens), _) => self.shared.counters.prompt(tokens),
+                _ => {}
             }
             connection.answer = Some(answer);
             connection.phase = Phase::Answering;
@@ -470,14 +475,15 @@ impl Worker {
     }
 
     fn finish(&mut self, connection: &mut Connection, aborted: bool) {
-        if let Some(answer) = connection.answer.take() {
+        if let Some(mut answer) = connection.answer.take() {
             self.ended(connection, answer.status, Some(&answer), aborted);
+            answer.rest();
             self.spare.push(answer);
         }
         connection.phase = Phase::Head;
     }
 
-    /// Accounts for a request that is over.
+    /// Accounts for a request that is over, answered or not.
     fn ended(
         &mut self,
         connection: &mut Connection,
@@ -488,20 +494,36 @@ impl Worker {
         let end = now();
         connection.serial = self.serial();
         connection.idle_since = end;
-        let prompt_tokens = match answer.map(|answer| answer.prompt) {
-            Some(Prompt::Known(tokens)) => tokens,
-            _ => 0,
-        };
+        let current = std::mem::take(&mut connection.current);
+        let first_token = answer.and_then(|answer| answer.first_token);
+        let tokens = answer.map_or(0, Answer::completion_tokens);
         self.shared.counters.finish(&Finished {
             status,
-            received: connection.current.received,
-            first_token: answer.and_then(|answer| answer.first_token),
+            received: current.received,
+            first_token,
             end,
-            prompt_tokens,
-            generation_tokens: answer.map_or(0, Answer::completion_tokens),
+            generation_tokens: tokens,
             aborted,
         });
-        connection.current.counted = false;
+        if let Some(log) = &self.log {
+            let lateness = first_token.and(answer).map(|answer| answer.worst_lateness_ns);
+            // The log's thread ends only after this one, or when its file took no more.
+            let _ = log.send(Entry {
+                request_id: current.request_id,
+                correlation_id: current.correlation_id,
+                accepted: connection.accepted,
+                head: current.head_at,
+                received: current.received,
+                first_token,
+                last_token: answer.and_then(|answer| answer.last_token),
+                end,
+                worst_lateness_ns: lateness,
+                tokens,
+                status,
+                fault: answer.map(|answer| answer.fault),
+                aborted,
+            });
+        }
     }
 
     /// Ends a connection.
@@ -510,8 +532,7 @@ impl Worker {
         if connection.answer.is_some() {
             self.finish(connection, aborted);
         } else if connection.current.counted {
-            self.shared.counters.drop_unanswered(aborted);
-            connection.current.counted = false;
+            self.ended(connection, None, None, aborted);
         }
         if fate == Fate::Reset {
             let _ = sockopt::set_socket_linger(&connection.socket, Some(Duration::ZERO));
@@ -523,15 +544,7 @@ impl Worker {
     }
 
     fn keeps_ids(&self) -> bool {
-        self.shared.settings.log.is_some()
-    }
-
-    /// Has the prompt tokens of a request counted.
-    fn count(&mut self, slot: usize, serial: u32, body: &[u8], facts: &Facts) {
-        let _ = body;
-        let tokens = facts.joined_bytes() / 4 + facts.token_ids;
-        let message = crate::shared::Message::Counted { slot, serial, tokens };
-        self.own_inbox().send(message);
+        self.log.is_some()
     }
 }
 

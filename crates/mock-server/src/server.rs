@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -9,11 +10,12 @@ use std::thread::JoinHandle;
 use rustix::net::sockopt;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::settings::Settings;
+use crate::settings::{Settings, UsageMode};
 use crate::shared::{Message, Shared};
 use crate::stats::Stats;
 use crate::tls::{self, TlsError};
-use crate::worker::Worker;
+use crate::worker::{Equipment, Worker};
+use crate::{count, log};
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,14 @@ pub enum StartError {
     /// Certificate or key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The timing log cannot be created.
+    #[error("cannot create the timing log {}: {cause}", path.display())]
+    Log {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        cause: io::Error,
+    },
     /// The system gave no thread, poll or timer.
     #[error("the mock server cannot start: {0}")]
     System(#[from] io::Error),
@@ -57,12 +67,22 @@ pub struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     threads: Vec<Thread>,
+    log_fault: Arc<Mutex<Option<io::Error>>>,
 }
 
 impl Server {
     /// Starts a server on `address`; port 0 finds a free one.
     pub fn start(settings: &Settings, address: SocketAddr) -> Result<Server, StartError> {
         let tls = settings.tls.as_ref().map(tls::configure).transpose()?;
+        let opened = settings
+            .log
+            .as_ref()
+            .map(|path| log::open(path).map_err(|cause| StartError::Log { path: path.clone(), cause }));
+        let (log, writer) = opened.transpose()?.unzip();
+        if settings.usage == UsageMode::Exact {
+            // The ranks take a tenth of a second to load; the first request should not wait for them.
+            aiperf_tokenize::Tokenizer::builtin();
+        }
         raise_descriptor_limit();
         let listener = TcpListener::bind(address).map_err(|cause| match cause.kind() {
             io::ErrorKind::AddrInUse => StartError::PortTaken(address),
@@ -76,11 +96,33 @@ impl Server {
         let found = listener.local_addr()?;
 
         let shared = Arc::new(Shared::new(settings.clone())?);
-        let mut server = Server { address: found, shared: Arc::clone(&shared), threads: Vec::new() };
+        let mut server = Server {
+            address: found,
+            shared: Arc::clone(&shared),
+            threads: Vec::new(),
+            log_fault: Arc::default(),
+        };
         let mut listener = Some(listener);
         for number in 0..settings.threads {
-            let worker = Worker::new(Arc::clone(&shared), tls.clone(), number, listener.take())?;
+            let counting = if settings.usage == UsageMode::Exact {
+                let (counting, counter) = count::counting(&shared, number);
+                server.spawn(format!("mock-count-{number}"), move || counter.run())?;
+                Some(counting)
+            } else {
+                None
+            };
+            let equipment =
+                Equipment { listener: listener.take(), tls: tls.clone(), counting, log: log.clone() };
+            let worker = Worker::new(Arc::clone(&shared), number, equipment)?;
             server.spawn(format!("mock-{number}"), move || worker.run())?;
+        }
+        if let Some(writer) = writer {
+            let fault = Arc::clone(&server.log_fault);
+            server.spawn("mock-log".to_owned(), move || {
+                if let Err(error) = writer.run() {
+                    *fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                }
+            })?;
         }
         Ok(server)
     }
@@ -118,7 +160,12 @@ impl Server {
         self.threads.iter().map(|thread| thread.usage.cpu_ns()).sum()
     }
 
-    /// Closes all connections and ends the threads, without waiting for them.
+    /// Why the timing log is not complete, once; nothing when it is. Final after [`Server::join`].
+    pub fn log_fault(&self) -> Option<io::Error> {
+        self.log_fault.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Closes all connections and lets the threads end, without waiting for them.
     pub fn stop(&self) {
         for inbox in &self.shared.inboxes {
             inbox.send(Message::Stop);

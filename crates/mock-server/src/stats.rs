@@ -86,10 +86,10 @@ pub(crate) struct Counters {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finished {
     pub(crate) status: Option<u16>,
-    pub(crate) received: Mono,
+    /// When the body was complete.
+    pub(crate) received: Option<Mono>,
     pub(crate) first_token: Option<Mono>,
     pub(crate) end: Mono,
-    pub(crate) prompt_tokens: u64,
     pub(crate) generation_tokens: u64,
     pub(crate) aborted: bool,
 }
@@ -135,10 +135,9 @@ impl Counters {
         self.body_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// The request ended without an answer: its client or the server closed while the body was read.
-    pub(crate) fn drop_unanswered(&self, aborted: bool) {
-        self.in_flight.fetch_sub(1, Relaxed);
-        self.aborted.fetch_add(u64::from(aborted), Relaxed);
+    /// Prompt tokens of a request.
+    pub(crate) fn prompt(&self, tokens: u64) {
+        self.prompt_tokens.fetch_add(tokens, Relaxed);
     }
 
     /// The answer was written, or its client went away.
@@ -150,17 +149,15 @@ impl Counters {
         if let Some(code) = finished.status.and_then(|status| self.codes.get(usize::from(status))) {
             code.fetch_add(1, Relaxed);
         }
-        if finished.prompt_tokens > 0 {
-            self.prompt_tokens.fetch_add(finished.prompt_tokens, Relaxed);
-        }
         if finished.generation_tokens > 0 {
             self.generation_tokens.fetch_add(finished.generation_tokens, Relaxed);
         }
+        let Some(received) = finished.received else { return };
         if let Some(first) = finished.first_token {
-            self.ttft.add(first.saturating_since(finished.received));
+            self.ttft.add(first.saturating_since(received));
         }
         if !finished.aborted {
-            self.duration.add(finished.end.saturating_since(finished.received));
+            self.duration.add(finished.end.saturating_since(received));
         }
     }
 

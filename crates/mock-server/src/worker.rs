@@ -21,6 +21,8 @@ use rustix::time::{
 
 use crate::answer::Answer;
 use crate::connection::Connection;
+use crate::count::Counting;
+use crate::log::LogSender;
 use crate::scan::Facts;
 use crate::serve::Fate;
 use crate::shared::{Inbox, Message, Shared};
@@ -37,9 +39,20 @@ const SCRATCH: usize = 256 * 1024;
 /// A deadline of the request that has `serial` in `slot`.
 pub(crate) type Deadline = Reverse<(Mono, u32, u32)>;
 
+/// What a network thread is given beside what all share.
+pub(crate) struct Equipment {
+    /// The thread that has it accepts for all.
+    pub(crate) listener: Option<TcpListener>,
+    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    pub(crate) counting: Option<Counting>,
+    pub(crate) log: Option<LogSender>,
+}
+
 pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) tls: Option<Arc<rustls::ServerConfig>>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    pub(crate) counting: Option<Counting>,
+    pub(crate) log: Option<LogSender>,
     number: usize,
     inbox: Arc<Inbox>,
     pub(crate) poll: OwnedFd,
@@ -57,17 +70,14 @@ pub(crate) struct Worker {
     scratch: Vec<u8>,
     pub(crate) out: Vec<u8>,
     pub(crate) facts: Facts,
+    #[expect(clippy::vec_box, reason = "they move between here and connections, which are to stay small")]
     pub(crate) spare: Vec<Box<Answer>>,
     pub(crate) head_end: memmem::Finder<'static>,
 }
 
 impl Worker {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        tls: Option<Arc<rustls::ServerConfig>>,
-        number: usize,
-        listener: Option<TcpListener>,
-    ) -> std::io::Result<Worker> {
+    pub(crate) fn new(shared: Arc<Shared>, number: usize, equipment: Equipment) -> std::io::Result<Worker> {
+        let Equipment { listener, tls, counting, log } = equipment;
         let poll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
@@ -81,6 +91,8 @@ impl Worker {
         Ok(Worker {
             shared,
             tls,
+            counting,
+            log,
             number,
             inbox,
             poll,
@@ -199,10 +211,6 @@ impl Worker {
     pub(crate) fn serial(&mut self) -> u32 {
         self.next_serial = self.next_serial.wrapping_add(1);
         self.next_serial
-    }
-
-    pub(crate) fn own_inbox(&self) -> &Inbox {
-        &self.inbox
     }
 
     fn accept(&mut self) {

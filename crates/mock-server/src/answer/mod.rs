@@ -192,7 +192,7 @@ impl Answer {
         let mut draws = Draws::of_request(settings.seed, order.index);
         let reasons = settings.reasoning > 0 && draws.unit() * 100.0 < f64::from(settings.reasoning);
         let ttft = settings.ttft.draw_ns(&mut draws);
-        let drawn = settings.tokens.draw_count(&mut draws).min(MOST_TOKENS);
+        let usual = settings.tokens.draw_count(&mut draws).min(MOST_TOKENS);
         let chat = order.kind == Kind::Chat;
         self.fault = match order.fault {
             Fault::Ok if reasons && chat => Fault::Reasoning,
@@ -215,7 +215,7 @@ impl Answer {
             Fault::Empty => 0,
             Fault::One => 1,
             Fault::Tools => 3,
-            _ => order.limit.unwrap_or_else(|| drawn.max(order.min_tokens)),
+            _ => order.limit.unwrap_or_else(|| usual.max(order.min_tokens)),
         };
         self.reasoning = if self.fault == Fault::Reasoning { self.total / 2 } else { 0 };
         self.struck = false;
@@ -296,6 +296,12 @@ impl Answer {
                 }
             }
         }
+    }
+
+    /// Gives back what an unusually long answer took.
+    pub(crate) fn rest(&mut self) {
+        crate::connection::give_back(&mut self.event);
+        self.encoder = None;
     }
 
     /// Tokens the client was sent, as usage reports them.

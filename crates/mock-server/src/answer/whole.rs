@@ -71,9 +71,9 @@ impl Answer {
         dialect::opening(body, self.kind, false, self.index, &self.model);
         body.extend_from_slice(b"{\"index\":0,");
         if self.kind == Kind::Chat {
-            self.message(body)
+            self.message(body);
         } else {
-            self.text(body)
+            self.text(body);
         }
         body.extend_from_slice(b",\"finish_reason\":");
         body.extend_from_slice(self.finish_reason());

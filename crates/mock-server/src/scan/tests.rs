@@ -122,14 +122,15 @@ proptest! {
         }
         if let Ok(text) = std::str::from_utf8(&body) {
             let object = text.trim_start_matches([' ', '\n', '\t', '\r']).starts_with('{');
-            let valid = object && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+            // The raw value is checked for its grammar and nothing else.
+            let valid = object && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
             prop_assert_eq!(scan(&body, &mut Facts::default()).is_ok(), valid, "{}", text);
         }
     }
 
     #[test]
     fn escaped_characters_have_the_length_of_their_text(text in any::<String>()) {
-        let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+        let escaped = text.encode_utf16().fold(String::new(), |all, unit| all + &format!("\\u{unit:04x}"));
         let body = format!("{{\"prompt\":\"{escaped}\"}}");
         let facts = facts(&body);
         prop_assert_eq!(facts.texts[0].bytes, text.len());
