@@ -66,7 +66,8 @@ pub fn write_atomic(path: impl Into<PathBuf>, bytes: &[u8]) -> io::Result<PathBu
     file.commit()
 }
 
-fn temporary_name(path: &Path) -> PathBuf {
+/// Where a file is kept until it is whole.
+pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".tmp");

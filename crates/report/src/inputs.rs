@@ -51,7 +51,8 @@ impl InputsWriter {
         self.write_out(32 * 1024)
     }
 
-    /// Appends a body (compact JSON, in any number of slices) to the conversation.
+    /// Appends a body (compact JSON, in any number of slices) to the conversation. After an error the file cannot be
+    /// finished any more: drop it.
     pub fn payload(&mut self, body: &Body) -> io::Result<()> {
         debug_assert!(self.session_open, "a payload belongs to a session");
         if self.payloads > 0 {

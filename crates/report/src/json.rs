@@ -66,7 +66,7 @@ pub(crate) fn float(out: &mut Vec<u8>, value: f64) {
         // Most figures are whole nanoseconds shown in ms. A decimal of at most 15 digits that is nearest to the
         // value is also the shortest one, so no search is needed (a third of the time of the general case).
         let millionths = (value * 1e6 + 0.5) as u64;
-        if millionths as f64 / 1e6 == value {
+        if (millionths as f64 / 1e6).to_bits() == value.to_bits() {
             return fixed(out, millionths);
         }
     }

@@ -1,5 +1,6 @@
 //! Names of files and folders of a run.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use aiperf_config::{EndpointKind, LoadMode};
@@ -131,11 +132,14 @@ pub fn default_artifact_dir(
     name.push_str("-openai-");
     name.push_str(kind.name());
     if let (Some(limit), LoadMode::Burst | LoadMode::Rate { .. }) = (concurrency, mode) {
-        name.push_str(&format!("-concurrency{limit}"));
+        let _ = write!(name, "-concurrency{limit}");
     }
     match mode {
         LoadMode::Burst => {}
-        LoadMode::Rate { rate, .. } => name.push_str(&format!("-request_rate{rate:?}")),
+        LoadMode::Rate { rate, .. } => {
+            // A float always shows its fraction: `20.0`.
+            let _ = write!(name, "-request_rate{rate:?}");
+        }
         LoadMode::FixedSchedule(_) => name.push_str("-fixed_schedule"),
     }
     Path::new("artifacts").join(name)

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::files::temporary_name;
 use crate::names::{FileNames, READY_MARKER};
 
 /// Makes the folder and deletes the marker that an earlier run finished; before the first request.
@@ -21,6 +22,8 @@ pub(crate) fn remove_stale(dir: &Path, names: &FileNames, written: &[PathBuf]) -
         if !kept.contains(path.as_path()) {
             absent_is_fine(fs::remove_file(&path))?;
         }
+        // Left by a run that was killed while it wrote.
+        absent_is_fine(fs::remove_file(temporary_name(&path)))?;
     }
     for phase in ["phases/warmup", "phases/profiling", "phases"] {
         // Only empty folders go; one that holds anything else is not ours to judge.
@@ -47,7 +50,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("phases/warmup")).unwrap();
-        let earlier = ["profile_export_raw.jsonl", "inputs.json", "phases/warmup/profile_export_aiperf.csv"];
+        let earlier = [
+            "profile_export_raw.jsonl",
+            "inputs.json",
+            "phases/warmup/profile_export_aiperf.csv",
+            ".inputs.json.tmp",
+        ];
         for name in earlier.iter().chain(&["profile_export_aiperf.json", "notes.txt", READY_MARKER]) {
             fs::write(at(name), "old").unwrap();
         }

@@ -65,7 +65,7 @@ impl Palette {
     }
 
     /// `text` in a style.
-    pub fn paint<'t>(self, style: Style, text: &'t str) -> Cow<'t, str> {
+    pub fn paint(self, style: Style, text: &str) -> Cow<'_, str> {
         if !self.colour || style == Style::Plain || text.is_empty() {
             Cow::Borrowed(text)
         } else {

@@ -1,4 +1,5 @@
 //! What people read after a run.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 mod support;
 
@@ -17,8 +18,8 @@ use support::{config, golden_json, phase, results, summary_of};
 
 const WIDTH: usize = 140;
 
-fn spread(p50: f64, p99: f64, max: f64) -> Option<Spread> {
-    Some(Spread { avg: p50, p50, p90: p99, p99, max, count: 100 })
+fn spread(p50: f64, p99: f64, max: f64) -> Spread {
+    Spread { avg: p50, p50, p90: p99, p99, max, count: 100 }
 }
 
 fn latencies(p50: f64, p99: f64) -> Latencies {
@@ -35,7 +36,7 @@ fn facts(mode: LoadMode) -> DeliveryFacts {
         delivered_rate: Some(499.98),
         planned_count: 15_000,
         sent_count: 15_000,
-        lateness: spread(20_000.0, 110_000.0, 800_000.0),
+        lateness: Some(spread(20_000.0, 110_000.0, 800_000.0)),
         concurrency: (mode == LoadMode::Concurrency).then_some(ConcurrencyFacts {
             limit: 16,
             max_in_flight: 16,
@@ -50,7 +51,7 @@ fn facts(mode: LoadMode) -> DeliveryFacts {
             cpu_sec: Some(1.23),
             busiest_worker_cpu_pct: Some(35.0),
             peak_rss_bytes: Some(64 << 20),
-            loop_delay: spread(1e5, 5e5, 1.2e6),
+            loop_delay: Some(spread(1e5, 5e5, 1.2e6)),
             ..ClientFacts::default()
         },
         ..DeliveryFacts::default()

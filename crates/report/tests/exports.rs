@@ -1,4 +1,5 @@
 //! Exports of published runs, compared with the published files.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 mod support;
 
@@ -123,7 +124,7 @@ fn tables(text: &str) -> Vec<(String, Vec<String>)> {
     for (at, line) in lines.iter().enumerate() {
         match line.chars().next() {
             Some('┏') => {
-                found.push((lines[at - 1].trim().replace("NVIDIA ", ""), vec![(*line).to_owned()]))
+                found.push((lines[at - 1].trim().replace("NVIDIA ", ""), vec![(*line).to_owned()]));
             }
             // Lines of panels have two bars.
             Some('┃' | '┡' | '│' | '└')

@@ -1,4 +1,5 @@
 //! Planted secrets appear in no produced byte.
+#![allow(clippy::unwrap_used, reason = "test code")]
 
 mod support;
 

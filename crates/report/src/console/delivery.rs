@@ -1,5 +1,7 @@
 //! Whether the client delivered the load it was asked for.
 
+use std::fmt::Write as _;
+
 use aiperf_metrics::delivery::{DeliveryFacts, LoadMode, Verdict};
 use aiperf_metrics::{Block, LoadDelivery};
 
@@ -14,7 +16,7 @@ pub(super) fn section(results: &RunResults<'_>, _width: usize, palette: Palette,
         Verdict::Valid => ("VALID", Style::Green),
         Verdict::Suspect => ("SUSPECT", Style::Yellow),
     };
-    out.push_str(&format!("Load Delivery: {}\n", palette.paint(style, verdict)));
+    let _ = writeln!(out, "Load Delivery: {}", palette.paint(style, verdict));
     let facts = &delivery.facts;
     let lines = [
         if facts.mode == LoadMode::Concurrency { looped(facts) } else { rate(facts) },

@@ -1,5 +1,7 @@
 //! Tables of metrics.
 
+use std::fmt::Write as _;
+
 use aiperf_metrics::registry::{ConsoleGroup, Flag};
 use aiperf_metrics::{Block, Metric};
 
@@ -60,7 +62,7 @@ pub(super) fn speculative(results: &RunResults<'_>, width: usize, palette: Palet
         .iter()
         .map(|(accepted, count)| format!("{accepted}: {:.0}%", 100.0 * *count as f64 / steps as f64))
         .collect();
-    out.push_str(&format!("  Draft tokens accepted per step, share of steps:  {}\n", shares.join("   ")));
+    let _ = writeln!(out, "  Draft tokens accepted per step, share of steps:  {}", shares.join("   "));
 }
 
 fn by_group(

@@ -1,5 +1,7 @@
 //! Tables and panels drawn with box characters.
 
+use std::fmt::Write as _;
+
 use crate::style::{Palette, Style};
 use crate::text::{width, wrap};
 
@@ -211,7 +213,7 @@ pub(super) fn panel(
     let edge = palette.paint(style, "│").into_owned();
     for line in &lines {
         let space = " ".repeat(inner.saturating_sub(2 + width(line)));
-        out.push_str(&format!("{edge}  {line}{space}{edge}\n"));
+        let _ = writeln!(out, "{edge}  {line}{space}{edge}");
     }
     out.push_str(&palette.paint(style, &format!("╰{}╯", "─".repeat(inner))));
     out.push('\n');

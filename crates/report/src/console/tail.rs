@@ -1,5 +1,6 @@
 //! The last lines: what was typed, how long it took, where everything is.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use aiperf_metrics::Metric;
@@ -20,12 +21,12 @@ pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String 
     let duration = results.profiling().and_then(|phase| phase.summary.block(Metric::BenchmarkDuration)?.avg);
     if let Some(seconds) = duration {
         let early = if results.was_cancelled { " (cancelled early)" } else { "" };
-        out.push_str(&format!("Benchmark Duration: {} sec{early}\n", with_thousands(seconds)));
+        let _ = writeln!(out, "Benchmark Duration: {} sec{early}", with_thousands(seconds));
     }
     let log = results.log_file.as_deref().map(|path| ("Log File", path));
     let files = results.written.iter().map(|file| (file.label, file.path.as_path())).chain(log);
     for (label, path) in files {
-        out.push_str(&format!("{}: {}\n", palette.paint(Style::Green, label), absolute(path)));
+        let _ = writeln!(out, "{}: {}", palette.paint(Style::Green, label), absolute(path));
     }
     if results.was_cancelled {
         let note = "The run was cancelled early: its results cover only a part of it.";

@@ -45,7 +45,7 @@ impl RawWriter {
             out.extend_from_slice(b",\"request_headers\":");
             let is_kept =
                 |name: &str| !TRANSPORT_HEADERS.iter().any(|header| header.eq_ignore_ascii_case(name));
-            trace::headers(out, list.iter().filter(|(name, _)| is_kept(name)), &self.redactor);
+            trace::headers(out, list, is_kept, &self.redactor);
         }
         if let Some(status) = record.status {
             out.extend_from_slice(b",\"status\":");

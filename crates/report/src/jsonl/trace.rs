@@ -98,7 +98,7 @@ impl Object<'_> {
 
     fn headers(&mut self, name: &str, list: &[(String, String)], redactor: &Redactor) {
         json::key(self.out, name);
-        headers(self.out, list.iter(), redactor);
+        headers(self.out, list, |_| true, redactor);
     }
 
     /// `[[wall ns, bytes], …]`
@@ -123,15 +123,17 @@ impl Object<'_> {
     }
 }
 
-/// Appends headers as an object; credentials are hidden, of a repeated name the last value counts.
-pub(super) fn headers<'h>(
+/// Appends the headers whose names are `kept` as an object; credentials are hidden, of a repeated name the last
+/// value counts.
+pub(super) fn headers(
     out: &mut Vec<u8>,
-    list: impl DoubleEndedIterator<Item = &'h (String, String)> + Clone,
+    list: &[(String, String)],
+    kept: impl Fn(&str) -> bool,
     redactor: &Redactor,
 ) {
     out.push(b'{');
-    for (index, (name, value)) in list.clone().enumerate() {
-        if list.clone().skip(index + 1).any(|(later, _)| later.eq_ignore_ascii_case(name)) {
+    for (index, (name, value)) in list.iter().enumerate() {
+        if !kept(name) || list[index + 1..].iter().any(|(later, _)| later.eq_ignore_ascii_case(name)) {
             continue;
         }
         if out.last() != Some(&b'{') {

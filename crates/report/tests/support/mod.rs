@@ -1,5 +1,5 @@
 //! Runs made of published results, so that exports can be compared with the files they came from.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, reason = "test code, of which each test file uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
