@@ -29,6 +29,7 @@ struct State {
     lines: u64,
     last_flush: Mono,
     failure: Option<io::Error>,
+    sealed: bool,
 }
 
 /// What a finished file holds.
@@ -66,6 +67,7 @@ impl RecordSink {
             lines: 0,
             last_flush: now,
             failure: None,
+            sealed: false,
         };
         Ok(RecordSink { path, state: Mutex::new(state) })
     }
@@ -80,7 +82,7 @@ impl RecordSink {
     pub fn append(&self, bytes: &[u8], lines: u64, now: Mono) {
         debug_assert!(bytes.is_empty() || bytes.ends_with(b"\n"), "only whole lines are appended");
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.failure.is_some() {
+        if state.failure.is_some() || state.sealed {
             return;
         }
         if state.buffer.len() + bytes.len() > BUFFER {
@@ -104,6 +106,14 @@ impl RecordSink {
     /// Writes out everything now: the file then ends with a whole line.
     pub fn flush(&self, now: Mono) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).write_out(now);
+    }
+
+    /// Writes out everything and takes no more lines: for a process that is about to exit while other threads still
+    /// append. The file then stays at a whole line.
+    pub fn seal(&self, now: Mono) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.write_out(now);
+        state.sealed = true;
     }
 
     /// Whether a write has failed; the run may want to say so at once.
@@ -205,6 +215,18 @@ mod tests {
             text.contains("r.jsonl") && text.contains("No space left") && text.contains("--artifact-dir"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_sealed_file_stays_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let sink = RecordSink::create(&path, Mono(0)).unwrap();
+        sink.append(b"{}\n", 1, Mono(1));
+        sink.seal(Mono(2));
+        sink.append(b"{\"late\":1}\n", 1, Mono(3));
+        sink.flush(Mono(4));
+        assert_eq!(std::fs::read(&path).unwrap(), b"{}\n");
     }
 
     #[test]
