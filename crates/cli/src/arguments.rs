@@ -1,0 +1,82 @@
+//! The commands and their arguments, as clap sees them.
+
+use clap::{Arg, ArgAction, Command};
+
+use crate::flags::{self, Flag, Kind};
+use crate::{help, mock_flags};
+
+/// The whole command line. Flags that are not there yet are known to it, so that they can be refused by name.
+pub fn command() -> Command {
+    build(flags::all())
+}
+
+/// The command line as completions offer it: what can be used, and nothing else.
+pub(crate) fn offered() -> Command {
+    build(flags::all().filter(|flag| flag.acts()))
+}
+
+fn build(flags: impl Iterator<Item = &'static Flag>) -> Command {
+    Command::new("aiperf")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Benchmark client for generative-AI inference servers")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommand(
+            Command::new("profile")
+                .about("Send load to a server, measure the answers, report")
+                .override_usage("aiperf profile --model NAME [FLAGS]")
+                .override_help(help::profile(help::Detail::Supported))
+                .arg(
+                    Arg::new(help::ALL)
+                        .long(help::ALL)
+                        .action(ArgAction::SetTrue)
+                        .help("Show this help with the flags that are not supported yet"),
+                )
+                .args(flags.map(argument)),
+        )
+        .subcommand(mock_flags::command())
+        .subcommand(
+            Command::new("completions").about("Print a completion script for a shell").arg(
+                Arg::new("shell")
+                    .value_name("SHELL")
+                    .value_parser(clap::value_parser!(clap_complete::Shell))
+                    .required(true),
+            ),
+        )
+}
+
+fn argument(flag: &'static Flag) -> Arg {
+    let mut longs = flag.longs();
+    let mut argument = Arg::new(flag.shown).hide(!flag.acts()).help(flag.help);
+    if let Some(long) = longs.next() {
+        argument = argument.long(long).visible_aliases(longs);
+    }
+    if let Some(short) = flag.short() {
+        argument = argument.short(short);
+    }
+    argument = if flag.value.is_empty() { argument } else { argument.value_name(flag.value) };
+    if !flag.acts() {
+        // Refused whatever its values are, so anything parses.
+        argument = match flag.kind {
+            Kind::Switch => argument.num_args(0..=1).require_equals(true),
+            _ => argument.num_args(0..),
+        };
+        return argument.action(ArgAction::Append).allow_negative_numbers(true).default_missing_value("");
+    }
+    match flag.kind {
+        Kind::Switch => argument
+            .action(ArgAction::Append)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .hide_possible_values(true)
+            .value_parser(clap::value_parser!(String)),
+        Kind::Texts => argument.action(ArgAction::Append).num_args(1..),
+        Kind::Choice | Kind::Text => argument,
+        Kind::Path => argument.value_hint(clap::ValueHint::AnyPath),
+        Kind::Count { .. } | Kind::Number(_) | Kind::Seconds(_) | Kind::SecondsOrForever => {
+            argument.allow_negative_numbers(true)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! One module per command; each says how the program ends.
+
+pub mod completions;
+pub mod mock_server;
+pub mod profile;
+
+use std::ffi::OsString;
+
+use crate::exit::ExitStatus;
+use crate::{arguments, panic, print};
+
+/// Runs the program with the arguments that follow its name.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
+    panic::install();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let program = OsString::from("aiperf");
+    let matches = match arguments::command().try_get_matches_from(std::iter::once(&program).chain(&arguments))
+    {
+        Ok(matches) => matches,
+        Err(error) if error.use_stderr() => {
+            print::err(&error.to_string());
+            return ExitStatus::Usage;
+        }
+        Err(help_or_version) => {
+            print::out(&help_or_version.to_string());
+            return ExitStatus::Success;
+        }
+    };
+    match matches.subcommand() {
+        Some(("profile", matches)) => {
+            let texts = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
+            profile::run(matches, texts)
+        }
+        Some(("mock-server", matches)) => mock_server::run(matches),
+        Some(("completions", matches)) => completions::run(matches),
+        // Invariant: clap requires one of the commands it was given.
+        _ => ExitStatus::Usage,
+    }
+}

@@ -1,0 +1,71 @@
+//! How the program ends.
+
+use std::process::ExitCode;
+
+/// Exit codes. When several hold, the first in the order 130, 101, 2, 1, 3, 0 is the one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// At least one request succeeded and every result file was written; or another command did its work.
+    Success,
+    /// The run could not start for a reason outside command line and input, or it failed.
+    Failure,
+    /// The command line, the configuration or the input is wrong; nothing was sent.
+    Usage,
+    /// The client did not deliver the load as planned, and `--strict-load` was given.
+    SuspectLoad,
+    /// A fault of this program.
+    Internal,
+    /// A second Ctrl-C.
+    Interrupted,
+}
+
+impl ExitStatus {
+    /// Every status, the strongest first.
+    pub const ALL: [ExitStatus; 6] = [
+        ExitStatus::Interrupted,
+        ExitStatus::Internal,
+        ExitStatus::Usage,
+        ExitStatus::Failure,
+        ExitStatus::SuspectLoad,
+        ExitStatus::Success,
+    ];
+
+    /// The code that the shell sees.
+    pub const fn code(self) -> u8 {
+        match self {
+            ExitStatus::Success => 0,
+            ExitStatus::Failure => 1,
+            ExitStatus::Usage => 2,
+            ExitStatus::SuspectLoad => 3,
+            ExitStatus::Internal => 101,
+            ExitStatus::Interrupted => 130,
+        }
+    }
+
+    /// The one of two that decides.
+    #[must_use]
+    pub fn or(self, other: ExitStatus) -> ExitStatus {
+        ExitStatus::ALL.into_iter().find(|status| *status == self || *status == other).unwrap_or(self)
+    }
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> ExitCode {
+        ExitCode::from(status.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stronger_status_decides() {
+        assert_eq!(ExitStatus::Success.or(ExitStatus::SuspectLoad), ExitStatus::SuspectLoad);
+        assert_eq!(ExitStatus::Failure.or(ExitStatus::SuspectLoad), ExitStatus::Failure);
+        assert_eq!(ExitStatus::Failure.or(ExitStatus::Usage), ExitStatus::Usage);
+        assert_eq!(ExitStatus::Usage.or(ExitStatus::Internal), ExitStatus::Internal);
+        assert_eq!(ExitStatus::Internal.or(ExitStatus::Interrupted), ExitStatus::Interrupted);
+        assert_eq!(ExitStatus::ALL.map(ExitStatus::code), [130, 101, 2, 1, 3, 0]);
+    }
+}

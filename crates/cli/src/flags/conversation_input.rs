@@ -1,0 +1,116 @@
+//! Flags of the group "Conversation Input".
+
+use super::{ABOVE_0, AT_LEAST_0, AT_LEAST_1, Flag, Group, Kind, Later};
+
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::new(
+        "--num-conversations",
+        &["--conversation-num", "--num-conversations", "--num-sessions"],
+        Group::ConversationInput,
+        Kind::Count { min: 1 },
+    )
+    .value("N")
+    .help("Sessions to start; also the number of conversations to generate"),
+    Flag::new(
+        "--num-dataset-entries",
+        &["--num-dataset-entries", "--num-prompts"],
+        Group::ConversationInput,
+        Kind::Count { min: 1 },
+    )
+    .value("N")
+    .default("100")
+    .shown_default("--num-conversations, else --request-count, else 100")
+    .help("Conversations to generate; with a file, to read"),
+    Flag::new(
+        "--conversation-turn-mean",
+        &["--conversation-turn-mean", "--session-turns-mean"],
+        Group::ConversationInput,
+        Kind::Number(AT_LEAST_1),
+    )
+    .value("N")
+    .default("1")
+    .help("Mean number of turns of a conversation"),
+    Flag::new(
+        "--conversation-turn-stddev",
+        &["--conversation-turn-stddev", "--session-turns-stddev"],
+        Group::ConversationInput,
+        Kind::Number(AT_LEAST_0),
+    )
+    .value("N")
+    .default("0")
+    .help("Standard deviation of the number of turns"),
+    Flag::new(
+        "--conversation-turn-delay-mean",
+        &["--conversation-turn-delay-mean", "--session-turn-delay-mean"],
+        Group::ConversationInput,
+        Kind::Number(AT_LEAST_0),
+    )
+    .value("MS")
+    .default("0.0")
+    .help("Mean pause between an answer and the next turn"),
+    Flag::new(
+        "--conversation-turn-delay-stddev",
+        &["--conversation-turn-delay-stddev", "--session-turn-delay-stddev"],
+        Group::ConversationInput,
+        Kind::Number(AT_LEAST_0),
+    )
+    .value("MS")
+    .default("0.0")
+    .help("Standard deviation of that pause"),
+    Flag::new(
+        "--conversation-turn-delay-ratio",
+        &["--conversation-turn-delay-ratio", "--session-delay-ratio"],
+        Group::ConversationInput,
+        Kind::Number(AT_LEAST_0),
+    )
+    .value("FACTOR")
+    .default("1.0")
+    .help("Factor on those pauses; 0 removes them"),
+    Flag::new(
+        "--inter-turn-delay-cap-seconds",
+        &["--inter-turn-delay-cap-seconds"],
+        Group::ConversationInput,
+        Kind::Seconds(AT_LEAST_0),
+    )
+    .value("SECONDS")
+    .help("Longest pause between turns, also of a recorded one"),
+    Flag::new(
+        "--max-idle-gap-cap-seconds",
+        &["--max-idle-gap-cap-seconds"],
+        Group::ConversationInput,
+        Kind::Seconds(AT_LEAST_0),
+    )
+    .value("SECONDS")
+    .not_yet(Later::BasetenReplay)
+    .help("Shorten gaps in which nothing runs"),
+    Flag::new("--replay-speedup", &["--replay-speedup"], Group::ConversationInput, Kind::Number(ABOVE_0))
+        .value("FACTOR")
+        .not_yet(Later::BasetenReplay)
+        .help("Play faster than recorded"),
+    Flag::new(
+        "--open-loop-replay",
+        &["--open-loop-replay", "--no-open-loop-replay"],
+        Group::ConversationInput,
+        Kind::Switch,
+    )
+    .default("True")
+    .not_yet(Later::BasetenReplay)
+    .help("Play on recorded times"),
+    Flag::new("--open-loop-strict", &["--open-loop-strict"], Group::ConversationInput, Kind::Switch)
+        .default("False")
+        .not_yet(Later::BasetenReplay)
+        .help("Each row on its own time"),
+    Flag::new("--omit-kv-hints", &["--omit-kv-hints"], Group::ConversationInput, Kind::Switch)
+        .default("False")
+        .not_yet(Later::BasetenReplay)
+        .help("Leave out cache hints"),
+    Flag::new(
+        "--force-min-tokens",
+        &["--force-min-tokens", "--no-force-min-tokens"],
+        Group::ConversationInput,
+        Kind::Switch,
+    )
+    .default("True")
+    .not_yet(Later::BasetenReplay)
+    .help("Force recorded output lengths"),
+];

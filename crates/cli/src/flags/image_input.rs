@@ -1,0 +1,58 @@
+//! Flags of the group "Image Input".
+
+use super::{AT_LEAST_0, Flag, Group, Kind, Later};
+
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::new("--image-width-mean", &["--image-width-mean"], Group::ImageInput, Kind::Number(AT_LEAST_0))
+        .value("PIXELS")
+        .default("0.0")
+        .not_yet(Later::MediaInput)
+        .help("Mean width"),
+    Flag::new("--image-width-stddev", &["--image-width-stddev"], Group::ImageInput, Kind::Number(AT_LEAST_0))
+        .value("PIXELS")
+        .default("0.0")
+        .not_yet(Later::MediaInput)
+        .help("Its standard deviation"),
+    Flag::new("--image-height-mean", &["--image-height-mean"], Group::ImageInput, Kind::Number(AT_LEAST_0))
+        .value("PIXELS")
+        .default("0.0")
+        .not_yet(Later::MediaInput)
+        .help("Mean height"),
+    Flag::new(
+        "--image-height-stddev",
+        &["--image-height-stddev"],
+        Group::ImageInput,
+        Kind::Number(AT_LEAST_0),
+    )
+    .value("PIXELS")
+    .default("0.0")
+    .not_yet(Later::MediaInput)
+    .help("Its standard deviation"),
+    Flag::new(
+        "--image-batch-size",
+        &["--image-batch-size", "--batch-size-image"],
+        Group::ImageInput,
+        Kind::Count { min: 0 },
+    )
+    .value("N")
+    .default("1")
+    .help("With random_pool: images drawn per request. Generated images are not supported yet"),
+    Flag::new("--image-format", &["--image-format"], Group::ImageInput, Kind::Choice)
+        .value("FORMAT")
+        .default("png")
+        .choices(&["png", "jpeg", "random"])
+        .not_yet(Later::MediaInput)
+        .help("Format of images"),
+    Flag::new("--image-source", &["--image-source"], Group::ImageInput, Kind::Choice)
+        .value("SOURCE")
+        .default("noise")
+        .choices(&["assets", "noise"])
+        .not_yet(Later::MediaInput)
+        .help("Noise, bundled pictures or a folder"),
+    Flag::new("--image-source-sampling", &["--image-source-sampling"], Group::ImageInput, Kind::Choice)
+        .value("WAY")
+        .default("random-with-replacement")
+        .choices(&["random-with-replacement", "shuffle-cycle", "sequential-cycle"])
+        .not_yet(Later::MediaInput)
+        .help("Order in which pictures are taken"),
+];

@@ -1,0 +1,22 @@
+//! Flags of the group "Input".
+
+use super::{ABOVE_0, CUSTOM_DATASET_TYPES, Flag, Group, Kind, Later, MORE_DATASET_TYPES};
+
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::new("--extra-inputs", &["--extra-inputs"], Group::Input, Kind::Texts).value("KEY:VALUE").default("[]").help("Keys added to every request body: key:value pairs (several with commas or spaces), or one JSON object. true, false, null and numbers become JSON values"),
+    Flag::new("--header", &["--header", "-H"], Group::Input, Kind::Texts).value("NAME:VALUE").default("[]").help("Headers added to every request; credentials are never printed or stored"),
+    Flag::new("--input-file", &["--input-file"], Group::Input, Kind::Path).value("PATH").help("File or folder with what to send, instead of generated text"),
+    Flag::new("--public-dataset", &["--public-dataset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::PublicDatasets).help("A published data set by name"),
+    Flag::new("--hf-subset", &["--hf-subset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::PublicDatasets).help("Subset of a hub data set"),
+    Flag::new("--hf-weka-dataset", &["--hf-weka-dataset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::AgenticReplay).help("Weka traces from the hub"),
+    Flag::new("--dataset-filter", &["--dataset-filter"], Group::Input, Kind::Texts).value("KEY=VALUE").default("[]").not_yet(Later::PublicDatasets).help("Keep only some sessions"),
+    Flag::new("--custom-dataset-type", &["--custom-dataset-type"], Group::Input, Kind::Text).value("TYPE").one_of(CUSTOM_DATASET_TYPES).later(Later::MoreFormats, MORE_DATASET_TYPES).help("Format of --input-file; found by looking at the first record if not given"),
+    Flag::new("--ignore-trace-delays", &["--ignore-trace-delays"], Group::Input, Kind::Switch).default("False").help("Drop the recorded times and delays of a trace"),
+    Flag::new("--use-think-time-only", &["--use-think-time-only"], Group::Input, Kind::Switch).default("False").not_yet(Later::AgenticReplay).help("Keep only think time of a trace"),
+    Flag::new("--max-context-length", &["--max-context-length"], Group::Input, Kind::Count { min: 1 }).value("TOKENS").not_yet(Later::AgenticReplay).help("Longest context of a trace"),
+    Flag::new("--dataset-sampling-strategy", &["--dataset-sampling-strategy"], Group::Input, Kind::Choice).value("WAY").shown_default("sequential").choices(&["random", "sequential", "shuffle"]).help("Order in which conversations are drawn"),
+    Flag::new("--allow-dataset-wrap", &["--allow-dataset-wrap", "--no-allow-dataset-wrap"], Group::Input, Kind::Switch).default("False").not_yet(Later::AgenticReplay).help("Start over when a lane runs out of sessions"),
+    Flag::new("--random-seed", &["--random-seed"], Group::Input, Kind::Count { min: 0 }).value("N").help("Seed of every random draw; the same seed gives the same requests in the same order. Without it one is drawn, and recorded"),
+    Flag::new("--trace-session-sample-ratio", &["--trace-session-sample-ratio"], Group::Input, Kind::Number(ABOVE_0)).value("SHARE").not_yet(Later::BasetenReplay).help("Share of recorded sessions to keep"),
+    Flag::new("--config", &["--config", "-f"], Group::Input, Kind::Path).value("FILE").not_yet(Later::ConfigFiles).help("Read the run from a YAML file"),
+];

@@ -1,0 +1,42 @@
+//! `aiperf mock-server`: its flags are the settings of the server.
+
+use aiperf_mock_server::{Settings, SettingsError};
+use clap::{Arg, ArgMatches, Command};
+
+pub(crate) const HOST: &str = "host";
+pub(crate) const PORT: &str = "port";
+
+pub(crate) fn command() -> Command {
+    let settings = Settings::names().iter().map(|name| {
+        let default = name.default.map(|default| format!(" [default: {default}]")).unwrap_or_default();
+        Arg::new(name.name)
+            .long(name.name)
+            .value_name(name.value_name)
+            .help(format!("{}{default}", name.meaning))
+    });
+    Command::new("mock-server")
+        .about("Start a server whose timings are known")
+        .long_about(
+            "Start a server whose timings are known. It answers the OpenAI dialect and prints where it listens; the \
+             same settings go into a mock:// URL: --url 'mock://?ttft=20ms&itl=5ms'",
+        )
+        .arg(Arg::new(HOST).long(HOST).value_name("HOST").default_value("127.0.0.1").help("Address to listen on"))
+        .arg(
+            Arg::new(PORT)
+                .long(PORT)
+                .value_name("PORT")
+                .default_value("8000")
+                .value_parser(clap::value_parser!(u16))
+                .help("Port to listen on; 0 finds a free one"),
+        )
+        .args(settings)
+}
+
+/// The settings that were given.
+pub(crate) fn settings(matches: &ArgMatches) -> Result<Settings, SettingsError> {
+    Settings::from_pairs(
+        Settings::names()
+            .iter()
+            .filter_map(|name| matches.get_one::<String>(name.name).map(|value| (name.name, value))),
+    )
+}

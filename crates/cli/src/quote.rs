@@ -1,0 +1,140 @@
+//! The command line as results record it: quoted for a POSIX shell, secrets redacted.
+
+use std::borrow::Cow;
+
+use aiperf_config::{REDACTED, redact_text};
+
+use crate::settle::pairs;
+
+/// What the next argument is the value of.
+#[derive(Clone, Copy, PartialEq)]
+enum After {
+    Anything,
+    Secret,
+    Headers,
+}
+
+/// `aiperf` and its arguments. Values stand in single quotes, `profile` and numbers do not.
+pub(crate) fn command_line(arguments: &[String]) -> String {
+    let mut line = String::from("aiperf");
+    let mut after = After::Anything;
+    for argument in arguments {
+        line.push(' ');
+        if let Some(rest) = argument.strip_prefix("--") {
+            let (name, value) =
+                rest.split_once('=').map_or((rest, None), |(name, value)| (name, Some(value)));
+            after = match name {
+                "api-key" => After::Secret,
+                "header" => After::Headers,
+                _ => After::Anything,
+            };
+            line.push_str("--");
+            line.push_str(&plain_or_quoted(name));
+            if let Some(value) = value {
+                line.push('=');
+                line.push_str(&plain_or_quoted(&redact(value, after)));
+                after = After::Anything;
+            }
+        } else if let Some(value) = argument.strip_prefix("-H") {
+            after = After::Headers;
+            line.push_str("-H");
+            if !value.is_empty() {
+                line.push_str(&plain_or_quoted(&redact(value, after)));
+            }
+        } else if argument.starts_with('-') && !is_number(argument) {
+            after = After::Anything;
+            line.push_str(&plain_or_quoted(&redact_text(argument)));
+        } else {
+            let value = redact(argument, after);
+            let bare = value == "profile" || is_number(&value);
+            line.push_str(&if bare { value } else { Cow::Owned(quoted(&value)) });
+        }
+    }
+    line
+}
+
+fn redact(value: &str, after: After) -> Cow<'_, str> {
+    match after {
+        After::Anything => Cow::Owned(redact_text(value)),
+        After::Secret => Cow::Borrowed(REDACTED),
+        After::Headers => Cow::Owned(pairs::redact_headers(value)),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    text.parse::<f64>().is_ok_and(f64::is_finite) && text.contains(|letter: char| letter.is_ascii_digit())
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn plain_or_quoted(text: &str) -> Cow<'_, str> {
+    let plain =
+        |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@%+".contains(letter) || !letter.is_ascii();
+    if !text.is_empty() && text.chars().all(plain) { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(arguments: &[&str]) -> String {
+        command_line(&arguments.iter().map(|argument| (*argument).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn values_are_quoted_and_numbers_are_not() {
+        assert_eq!(
+            line(&[
+                "profile",
+                "--ui",
+                "none",
+                "--isl",
+                "64",
+                "--request-cancellation-delay",
+                "0.02",
+                "--osl=12"
+            ]),
+            "aiperf profile --ui 'none' --isl 64 --request-cancellation-delay 0.02 --osl=12"
+        );
+        assert_eq!(line(&["profile", "--grace", "inf", "-5"]), "aiperf profile --grace 'inf' -5");
+    }
+
+    #[test]
+    fn a_posix_shell_reads_the_line_back() {
+        for text in ["it's", "a b", "$HOME `x` \"y\" \\", "*", "#", "", "é\n", "~", "--a='b'"] {
+            let written = line(&[text, "--name", text]);
+            let output = std::process::Command::new("sh")
+                .arg("-c")
+                .arg(format!("aiperf() {{ printf '%s\\0' \"$@\"; }}; {written}"))
+                .output()
+                .unwrap();
+            let read: Vec<String> =
+                String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect();
+            assert_eq!(read, [text, "--name", text], "{written}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_appear() {
+        let line = line(&[
+            "profile",
+            "--api-key",
+            "sk-planted1",
+            "--api-key=sk-planted2",
+            "-H",
+            "X-A:1,Authorization: planted3",
+            "--header=Cookie:planted4",
+            "-HX-Api-Key:planted5",
+            "--header",
+            "{\"authorization\":\"planted6\"}",
+            "X-Auth-Token: planted7",
+            "--url",
+            "http://me:planted8@host/?sig=planted9",
+        ]);
+        assert!(!line.contains("planted"), "{line}");
+        assert!(line.contains("-H 'X-A: 1,Authorization: <redacted>'"), "{line}");
+        assert!(line.contains("'http://<redacted>@host/?sig=<redacted>'"), "{line}");
+    }
+}

@@ -1,0 +1,428 @@
+//! What is sent, and whether it is sent on a recorded schedule.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use aiperf_config::{
+    Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
+    FixedSchedule, Normal, Sampling, redact_text,
+};
+
+use super::endpoint::duration;
+use super::{DatasetProbe, Note, refuse_all, synthetic};
+use crate::flags::Later;
+use crate::typed::Typed;
+use crate::usage::UsageError;
+
+/// Flags that shape generated text; a file says these things itself.
+const SYNTHETIC_ONLY: [&str; 11] = [
+    "--isl",
+    "--isl-stddev",
+    "--num-prefix-prompts",
+    "--prefix-prompt-length",
+    "--shared-system-prompt-length",
+    "--user-context-prompt-length",
+    "--conversation-turn-mean",
+    "--conversation-turn-stddev",
+    "--conversation-turn-delay-mean",
+    "--conversation-turn-delay-stddev",
+    "--conversation-turn-delay-ratio",
+];
+
+const OFFSETS: [&str; 3] =
+    ["--fixed-schedule-auto-offset", "--fixed-schedule-start-offset", "--fixed-schedule-end-offset"];
+
+const MEDIA_BATCHES: [&str; 3] = ["--image-batch-size", "--audio-batch-size", "--video-batch-size"];
+
+pub(super) fn settle(
+    typed: &Typed,
+    endpoint: &EndpointConfig,
+    probe: &dyn DatasetProbe,
+    notes: &mut Vec<Note>,
+) -> Result<(DatasetConfig, Option<FixedSchedule>), UsageError> {
+    let sampling = match typed.text("--dataset-sampling-strategy") {
+        Some("random") => Sampling::Random,
+        Some("shuffle") => Sampling::Shuffle,
+        _ => Sampling::Sequential,
+    };
+    let (source, schedule) = match typed.text("--input-file") {
+        Some(path) => {
+            let (file, schedule) = file(typed, path, sampling, probe, notes)?;
+            (DatasetSource::File(file), schedule)
+        }
+        None => {
+            refuse_file_flags(typed)?;
+            (DatasetSource::Synthetic(synthetic::settle(typed, endpoint.kind)?), None)
+        }
+    };
+    let inter_turn_delay_cap: Option<Duration> = match typed.number("--inter-turn-delay-cap-seconds") {
+        Some(seconds) => duration(typed, "--inter-turn-delay-cap-seconds", seconds)?,
+        None => None,
+    };
+    Ok((
+        DatasetConfig {
+            source,
+            sampling,
+            inter_turn_delay_cap,
+            osl: osl(typed, endpoint.kind, notes)?,
+            system_prompt: system_prompt(typed, endpoint.kind)?,
+            corpus: match typed.text("--prompt-corpus") {
+                Some("sonnet") => Some(Corpus::Sonnet),
+                Some("coding") => Some(Corpus::Coding),
+                Some("random") => Some(Corpus::Random),
+                _ => None,
+            },
+        },
+        schedule,
+    ))
+}
+
+fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {
+    refuse_all(
+        typed,
+        &[
+            "--custom-dataset-type",
+            "--ignore-trace-delays",
+            "--isl-block-size",
+            "--fixed-schedule",
+            "--no-fixed-schedule",
+        ],
+        "needs a data file",
+        "add --input-file PATH, or drop it",
+    )?;
+    refuse_all(
+        typed,
+        &OFFSETS,
+        "needs a fixed schedule",
+        "add --input-file with a trace that has times, or drop it",
+    )?;
+    for flag in MEDIA_BATCHES {
+        if let Some(count) = typed.count(flag) {
+            return Err(UsageError::ValueNotYet {
+                flag: typed.name(flag).into(),
+                value: format!("{count} with generated data"),
+                what: Later::MediaInput.phrase().into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn file(
+    typed: &Typed,
+    text: &str,
+    sampling: Sampling,
+    probe: &dyn DatasetProbe,
+    notes: &mut Vec<Note>,
+) -> Result<(FileDataset, Option<FixedSchedule>), UsageError> {
+    refuse_all(
+        typed,
+        &SYNTHETIC_ONLY,
+        "shapes generated text, and --input-file brings its own",
+        "drop it, or drop --input-file to generate text",
+    )?;
+    let path = local_path(typed, text)?;
+    let declared = typed
+        .text("--custom-dataset-type")
+        .and_then(|name| FileFormat::ALL.into_iter().find(|format| format.name() == name));
+    let input = |what: String| UsageError::Input { what, fix: None };
+    let found = match declared {
+        Some(_) => None,
+        None => Some(probe.detect(&path).map_err(input)?),
+    };
+    // Invariant: one of the two is there.
+    let format = declared.or(found.map(|found| found.format)).unwrap_or(FileFormat::SingleTurn);
+    let trace = format == FileFormat::MooncakeTrace;
+
+    if declared.is_some() && !trace {
+        refuse_all(
+            typed,
+            &["--isl-block-size"],
+            &format!("needs a trace with hash ids; {} has none", format.name()),
+            "drop it, or use --custom-dataset-type mooncake_trace",
+        )?;
+    }
+    let ignore_trace_delays = typed.is_on("--ignore-trace-delays");
+    if ignore_trace_delays && !trace {
+        notes.push(Note::warning(format!(
+            "--ignore-trace-delays changes nothing: {} is no trace format",
+            format.name()
+        )));
+    }
+    if typed.text("--prompt-corpus") == Some("random") && trace {
+        return Err(UsageError::combination(
+            format!(
+                "--prompt-corpus random does not go with {}: its blocks are cut from a text",
+                format.name()
+            ),
+            "use --prompt-corpus sonnet or coding, or drop it",
+        ));
+    }
+    let pool_batch = pool_batch(typed, format, &path)?;
+    let schedule = schedule(typed, &path, format, found.is_some_and(|found| found.promotes), probe)?;
+    if let Some((_, promoted)) = schedule {
+        if sampling != Sampling::Sequential {
+            return Err(UsageError::combination(
+                format!(
+                    "{} does not go with a fixed schedule, which plays every conversation once in its order",
+                    typed.name("--dataset-sampling-strategy")
+                ),
+                "drop it, or add --no-fixed-schedule",
+            ));
+        }
+        if promoted {
+            notes.push(Note::info(format!(
+                "{} ({}) has recorded times: requests are sent on them; --no-fixed-schedule ignores the times",
+                redact_text(text),
+                format.name()
+            )));
+        }
+    }
+    let window = match schedule {
+        Some(_) => (
+            typed.count("--fixed-schedule-start-offset").map(|ms| ms as f64),
+            typed.count("--fixed-schedule-end-offset").map(|ms| ms as f64),
+        ),
+        None => (None, None),
+    };
+    let mut entries = typed.count("--num-dataset-entries");
+    if format == FileFormat::RandomPool {
+        let drawn = entries.or(typed.count("--num-conversations")).or(typed.count("--request-count"));
+        entries = Some(drawn.unwrap_or(100));
+    }
+    let file = FileDataset {
+        path,
+        format,
+        detected: declared.is_none(),
+        entries,
+        block_size: typed
+            .count("--isl-block-size")
+            .filter(|_| trace)
+            .map(to_u32(typed, "--isl-block-size"))
+            .transpose()?,
+        ignore_trace_delays,
+        window,
+        pool_batch,
+    };
+    Ok((file, schedule.map(|(schedule, _)| schedule)))
+}
+
+/// Fits a count into 32 bits, or says which flag is too large.
+pub(super) fn to_u32<'a>(typed: &'a Typed, flag: &'a str) -> impl Fn(u64) -> Result<u32, UsageError> + 'a {
+    move |count| {
+        u32::try_from(count).map_err(|_| UsageError::Value {
+            flag: typed.name(flag).into(),
+            value: count.to_string(),
+            rule: format!("at most {}", u32::MAX),
+            similar: None,
+        })
+    }
+}
+
+fn local_path(typed: &Typed, text: &str) -> Result<PathBuf, UsageError> {
+    if let Some((scheme, _)) = text.split_once("://") {
+        let remote = ["hf", "s3", "https", "http"].contains(&scheme.to_ascii_lowercase().as_str());
+        return Err(if remote {
+            UsageError::ValueNotYet {
+                flag: typed.name("--input-file").into(),
+                value: redact_text(text),
+                what: Later::RemoteInput.phrase().into(),
+            }
+        } else {
+            UsageError::Value {
+                flag: typed.name("--input-file").into(),
+                value: redact_text(text),
+                rule: "a file or folder".into(),
+                similar: None,
+            }
+        });
+    }
+    let path = PathBuf::from(text);
+    let readable = if path.is_dir() {
+        std::fs::read_dir(&path).map(|_| ())
+    } else {
+        std::fs::File::open(&path).map(|_| ())
+    };
+    readable.map_err(|error| UsageError::Input {
+        what: format!("{} {text}: cannot read it: {error}", typed.name("--input-file")),
+        fix: (error.kind() == std::io::ErrorKind::NotFound)
+            .then(|| "check the path; a relative one starts at the working directory".into()),
+    })?;
+    Ok(path)
+}
+
+fn pool_batch(typed: &Typed, format: FileFormat, path: &Path) -> Result<[u32; 4], UsageError> {
+    let mut batch = [1; 4];
+    for (slot, flag) in batch.iter_mut().zip(["--batch-size"].into_iter().chain(MEDIA_BATCHES)) {
+        let Some(count) = typed.count(flag) else { continue };
+        let name = typed.name(flag);
+        if format != FileFormat::RandomPool {
+            return Err(UsageError::combination(
+                format!(
+                    "{name} with --input-file needs the format random_pool, and this is {}",
+                    format.name()
+                ),
+                format!("drop {name}, or use --custom-dataset-type random_pool"),
+            ));
+        }
+        if count != 1 && path.is_dir() {
+            return Err(UsageError::combination(
+                format!(
+                    "{name} {count} needs one pool, and --input-file {} is a folder of pools",
+                    path.display()
+                ),
+                format!("name one file of it, or drop {name}"),
+            ));
+        }
+        *slot = to_u32(typed, flag)(count)?;
+    }
+    if batch == [0; 4] {
+        return Err(UsageError::combination(
+            "--batch-size, --image-batch-size, --audio-batch-size and --video-batch-size are all 0: nothing is left to send",
+            "raise one of them",
+        ));
+    }
+    Ok(batch)
+}
+
+/// The fixed schedule, if there is one, and whether the file made it so.
+fn schedule(
+    typed: &Typed,
+    path: &Path,
+    format: FileFormat,
+    detected_timing: bool,
+    probe: &dyn DatasetProbe,
+) -> Result<Option<(FixedSchedule, bool)>, UsageError> {
+    let asked = typed.is_on("--fixed-schedule");
+    let opted_out = typed.is_on("--no-fixed-schedule");
+    let ignored = typed.is_on("--ignore-trace-delays");
+    if asked && opted_out {
+        return Err(UsageError::combination(
+            "--fixed-schedule and --no-fixed-schedule exclude each other",
+            "keep one of them",
+        ));
+    }
+    if asked && ignored {
+        return Err(UsageError::combination(
+            "--fixed-schedule and --ignore-trace-delays exclude each other",
+            "keep one of them",
+        ));
+    }
+    let timing =
+        || probe.first_record_timing(path, format).map_err(|what| UsageError::Input { what, fix: None });
+    let mut promoted = false;
+    if asked {
+        let timing = timing()?;
+        if !timing.timestamp {
+            return Err(UsageError::combination(
+                format!(
+                    "--fixed-schedule needs recorded times: the first record of {} ({}) has no timestamp{}",
+                    path.display(),
+                    format.name(),
+                    if timing.delay { ", only a delay" } else { "" }
+                ),
+                "drop --fixed-schedule, or use a file whose records have a timestamp",
+            ));
+        }
+    } else if !opted_out && !ignored {
+        promoted = detected_timing || timing().map(|timing| timing.promotes && timing.timestamp)?;
+    }
+    if !asked && !promoted {
+        refuse_all(
+            typed,
+            &OFFSETS,
+            "needs a fixed schedule",
+            "add --fixed-schedule, with a file whose records have a timestamp, or drop it",
+        )?;
+        return Ok(None);
+    }
+    let paced =
+        ["--request-rate", "--arrival-pattern", "--arrival-smoothness", "--request-rate-ramp-duration"];
+    if let Some(flag) = paced.into_iter().find(|flag| typed.has(flag)) {
+        let flag = typed.name(flag);
+        return Err(if promoted {
+            UsageError::combination(
+                format!(
+                    "{flag} conflicts with the recorded times of {} ({}), which make a fixed schedule",
+                    path.display(),
+                    format.name()
+                ),
+                format!("add --no-fixed-schedule to ignore the times, or drop {flag}"),
+            )
+        } else {
+            UsageError::combination(
+                format!("{flag} and --fixed-schedule exclude each other: recorded times pace the requests"),
+                format!("drop {flag}, or replace --fixed-schedule by --no-fixed-schedule"),
+            )
+        });
+    }
+    let start = typed.count("--fixed-schedule-start-offset");
+    let end = typed.count("--fixed-schedule-end-offset");
+    let auto = typed.switch("--fixed-schedule-auto-offset");
+    if auto == Some(true) && start.is_some() {
+        return Err(UsageError::combination(
+            "--fixed-schedule-auto-offset and --fixed-schedule-start-offset exclude each other: both say where the \
+             schedule starts",
+            "keep one of them",
+        ));
+    }
+    if let (Some(start), Some(end)) = (start, end)
+        && start > end
+    {
+        return Err(UsageError::combination(
+            format!("--fixed-schedule-start-offset {start} lies after --fixed-schedule-end-offset {end}"),
+            "swap them",
+        ));
+    }
+    let zero_ms = match (start, auto) {
+        (Some(start), _) => Some(start as f64),
+        (None, Some(false)) => Some(0.0),
+        (None, _) => None,
+    };
+    Ok(Some((FixedSchedule { zero_ms }, promoted)))
+}
+
+fn osl(typed: &Typed, kind: EndpointKind, notes: &mut Vec<Note>) -> Result<Option<Normal>, UsageError> {
+    let Some(mean) = typed.number("--osl") else {
+        return match typed.get("--osl-stddev") {
+            None => Ok(None),
+            Some(given) => Err(UsageError::combination(
+                format!("{} needs --osl: a spread without a mean", given.name),
+                format!("add --osl TOKENS, or drop {}", given.name),
+            )),
+        };
+    };
+    if !kind.produces_tokens() && mean > 0.0 {
+        notes.push(Note::warning(format!(
+            "{} changes nothing: {} answers have no length to limit",
+            typed.name("--osl"),
+            kind.name()
+        )));
+    }
+    let stddev = typed.number("--osl-stddev").unwrap_or(0.0);
+    Ok((mean > 0.0).then_some(Normal { mean, stddev }))
+}
+
+fn system_prompt(typed: &Typed, kind: EndpointKind) -> Result<Option<String>, UsageError> {
+    let flags = ["--system-prompt", "--system-prompt-file"];
+    if kind != EndpointKind::Chat {
+        refuse_all(
+            typed,
+            &flags,
+            &format!("needs an endpoint with messages; {} has no place for it", kind.name()),
+            "use --endpoint-type chat, or drop it",
+        )?;
+    }
+    match (typed.text(flags[0]), typed.text(flags[1])) {
+        (Some(_), Some(_)) => Err(UsageError::combination(
+            "--system-prompt and --system-prompt-file exclude each other: both are the system message",
+            "keep one of them",
+        )),
+        (Some(text), None) => Ok(Some(text.to_owned())),
+        (None, Some(path)) => std::fs::read_to_string(path).map(Some).map_err(|error| UsageError::Input {
+            what: format!("--system-prompt-file {path}: cannot read it: {error}"),
+            fix: None,
+        }),
+        (None, None) => Ok(None),
+    }
+}

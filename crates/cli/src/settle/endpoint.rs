@@ -1,0 +1,223 @@
+//! Where and how requests go.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use aiperf_config::{
+    ConnectionReuse, EndpointConfig, EndpointKind, Header, Secret, SecretUrl, Target, redact_text,
+};
+use url::Url;
+
+use super::{Note, pairs};
+use crate::flags::Later;
+use crate::typed::Typed;
+use crate::usage::UsageError;
+
+const DEFAULT_URL: &str = "http://localhost:8000";
+const DEFAULT_TIMEOUT: f64 = 21_600.0;
+
+pub(super) fn settle(typed: &Typed, notes: &mut Vec<Note>) -> Result<EndpointConfig, UsageError> {
+    let kind = match typed.text("--endpoint-type") {
+        Some("completions") => EndpointKind::Completions,
+        Some("embeddings") => EndpointKind::Embeddings,
+        _ => EndpointKind::Chat,
+    };
+    let mut streaming = typed.is_on("--streaming");
+    if streaming && !kind.can_stream() {
+        notes.push(Note::warning(format!(
+            "--streaming is switched off: answers of --endpoint-type {} are not streamed",
+            kind.name()
+        )));
+        streaming = false;
+    }
+    let use_server_token_count = typed.is_on("--use-server-token-count");
+    let per_chunk_usage = typed.is_on("--per-chunk-usage");
+    if per_chunk_usage && !(kind == EndpointKind::Chat && streaming && use_server_token_count) {
+        return Err(UsageError::combination(
+            "--per-chunk-usage needs --endpoint-type chat, --streaming and --use-server-token-count",
+            "add the missing ones, or drop --per-chunk-usage",
+        ));
+    }
+    let timeout = typed.number("--request-timeout-seconds").unwrap_or(DEFAULT_TIMEOUT);
+    let extra_name = typed.name("--extra-inputs");
+    Ok(EndpointConfig {
+        kind,
+        target: target(typed)?,
+        custom_path: custom_path(typed)?,
+        streaming,
+        api_key: api_key(typed)?,
+        headers: headers(typed)?,
+        extra_inputs: pairs::extra_inputs(extra_name, typed.texts("--extra-inputs"))?,
+        use_legacy_max_tokens: typed.is_on("--use-legacy-max-tokens"),
+        use_server_token_count,
+        per_chunk_usage,
+        request_timeout: duration(typed, "--request-timeout-seconds", timeout)?
+            .filter(|time| !time.is_zero()),
+        connection_reuse: ConnectionReuse::Pooled,
+        bind_addresses: bind_addresses(typed)?,
+    })
+}
+
+/// A time in seconds; infinite is none.
+pub(super) fn duration(typed: &Typed, flag: &str, seconds: f64) -> Result<Option<Duration>, UsageError> {
+    if seconds.is_infinite() {
+        return Ok(None);
+    }
+    Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| UsageError::Value {
+        flag: typed.name(flag).into(),
+        value: seconds.to_string(),
+        rule: "a time that fits in the clock".into(),
+        similar: None,
+    })
+}
+
+fn target(typed: &Typed) -> Result<Target, UsageError> {
+    let mut urls = typed.texts("--url");
+    let text = urls.next().unwrap_or(DEFAULT_URL);
+    if urls.next().is_some() || text.contains(",http") || text.contains(",mock:") {
+        return Err(UsageError::ValueNotYet {
+            flag: typed.name("--url").into(),
+            value: "with several servers".into(),
+            what: Later::MoreEndpoints.phrase().into(),
+        });
+    }
+    let refuse = |rule: &str| UsageError::Value {
+        flag: typed.name("--url").into(),
+        value: redact_text(text),
+        rule: rule.into(),
+        similar: None,
+    };
+    if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("mock:")) {
+        return match aiperf_mock_server::Settings::from_url(text) {
+            Ok(_) => Ok(Target::Mock(text.to_owned())),
+            Err(error) => Err(UsageError::combination(
+                format!("{} {}: {error}", typed.name("--url"), redact_text(text)),
+                "'aiperf mock-server --help' lists the settings",
+            )),
+        };
+    }
+    url(text).map(|url| Target::Server(SecretUrl::new(url, text))).map_err(refuse)
+}
+
+/// A base URL; without a scheme it is http. The error is the rule that was broken.
+fn url(text: &str) -> Result<Url, &'static str> {
+    if text.is_empty() {
+        return Err("a URL such as http://localhost:8000");
+    }
+    if text.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
+        return Err("a URL without white space");
+    }
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    let scheme = scheme.to_ascii_lowercase();
+    if !["http", "https"].contains(&scheme.as_str()) {
+        return Err("a URL that starts with http://, https:// or mock://");
+    }
+    if rest.starts_with("http:") || rest.starts_with("https:") {
+        return Err("a URL such as http://localhost:8000, with two slashes after the scheme");
+    }
+    let url = Url::parse(&format!("{scheme}://{rest}")).map_err(|error| match error {
+        url::ParseError::InvalidPort => "a URL whose port is a number from 1 to 65535",
+        url::ParseError::EmptyHost => "a URL with a host, such as http://localhost:8000",
+        url::ParseError::InvalidIpv4Address | url::ParseError::InvalidIpv6Address => {
+            "a URL with a valid address"
+        }
+        _ => "a URL such as http://localhost:8000",
+    })?;
+    if url.port() == Some(0) {
+        return Err("a URL whose port is a number from 1 to 65535");
+    }
+    if url.fragment().is_some() {
+        return Err("a URL without a fragment: what follows # is never sent");
+    }
+    Ok(url)
+}
+
+fn custom_path(typed: &Typed) -> Result<Option<String>, UsageError> {
+    let Some(path) = typed.text("--endpoint") else { return Ok(None) };
+    if path.contains("://") || path.contains(|letter: char| letter.is_whitespace() || letter == '#') {
+        return Err(UsageError::Value {
+            flag: typed.name("--endpoint").into(),
+            value: redact_text(path),
+            rule: "a path such as /v1/chat/completions; the server goes to --url".into(),
+            similar: None,
+        });
+    }
+    Ok(Some(if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }))
+}
+
+fn api_key(typed: &Typed) -> Result<Option<Secret>, UsageError> {
+    let Some(key) = typed.text("--api-key") else { return Ok(None) };
+    if key.bytes().any(|byte| !(0x20..0x7f).contains(&byte)) {
+        return Err(UsageError::Value {
+            flag: "--api-key".into(),
+            value: aiperf_config::REDACTED.into(),
+            rule: "a key of visible ASCII characters".into(),
+            similar: None,
+        });
+    }
+    Ok(Some(Secret::new(key)))
+}
+
+/// The headers, later ones replacing earlier ones of the same name.
+fn headers(typed: &Typed) -> Result<Vec<Header>, UsageError> {
+    let mut headers: Vec<Header> = Vec::new();
+    for argument in typed.texts("--header") {
+        for (name, value) in pairs::headers(typed.name("--header"), argument)? {
+            headers.retain(|header| !header.name.eq_ignore_ascii_case(&name));
+            headers.push(Header { name, value: Secret::new(value) });
+        }
+    }
+    Ok(headers)
+}
+
+fn bind_addresses(typed: &Typed) -> Result<Vec<IpAddr>, UsageError> {
+    typed
+        .texts("--bind-address")
+        .flat_map(|text| text.split(','))
+        .map(str::trim)
+        .map(|text| {
+            text.parse().map_err(|_| UsageError::Value {
+                flag: typed.name("--bind-address").into(),
+                value: text.into(),
+                rule: "an IP address of this host".into(),
+                similar: None,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::url;
+
+    #[test]
+    fn a_url_without_a_scheme_is_http() {
+        for (text, whole) in [
+            ("localhost:8000", "http://localhost:8000/"),
+            ("127.0.0.1:18431", "http://127.0.0.1:18431/"),
+            ("gateway.internal/v1/", "http://gateway.internal/v1/"),
+            ("HTTPS://h/x?fault=ok", "https://h/x?fault=ok"),
+            ("[::1]:80", "http://[::1]/"),
+        ] {
+            assert_eq!(url(text).unwrap().as_str(), whole, "{text}");
+        }
+    }
+
+    #[test]
+    fn urls_that_cannot_be_meant_are_refused_with_the_rule() {
+        for (text, rule) in [
+            ("http://h:99999", "port"),
+            ("http://h:0", "port"),
+            ("h:port", "port"),
+            ("http://h h", "white space"),
+            ("ftp://h", "http://, https:// or mock://"),
+            ("http:/h", "two slashes"),
+            ("http://", "host"),
+            ("http://h/#x", "fragment"),
+            ("", "such as"),
+        ] {
+            let error = url(text).unwrap_err();
+            assert!(error.contains(rule), "{text}: {error}");
+        }
+    }
+}

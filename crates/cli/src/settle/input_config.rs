@@ -1,0 +1,305 @@
+//! `input_config` of the results: what was set, in the layout that readers of the reference's exports know.
+//!
+//! Values the user did not give are left out, but for the few that the reference always writes.
+
+use aiperf_config::{
+    Arrival, Corpus, DatasetSource, LoadMode, PhaseConfig, RunConfig, Target, TokenizerSource, Ui,
+    is_secret_header,
+};
+use aiperf_types::PhaseKind;
+use serde_json::{Map, Value, json};
+
+use super::runtime::LEVELS;
+use crate::typed::Typed;
+
+/// Builds it.
+pub(super) fn build(typed: &Typed, config: &RunConfig) -> Value {
+    let mut root = Map::new();
+    root.insert("models".into(), models(typed, config));
+    root.insert("endpoint".into(), endpoint(typed, config));
+    root.insert("datasets".into(), Value::Array(vec![dataset(typed, config)]));
+    let phases = config.phases.iter().map(|phase| self::phase(typed, phase)).collect();
+    root.insert("phases".into(), Value::Array(phases));
+    root.insert("artifacts".into(), artifacts(typed, config));
+    root.insert("tokenizer".into(), tokenizer(typed, config));
+    // Nothing of the kind is collected yet, asked or not.
+    root.insert("gpu_telemetry".into(), json!({"enabled": false}));
+    root.insert("server_metrics".into(), json!({"enabled": false}));
+    root.insert(
+        "network_latency".into(),
+        match config.network_latency_mean_ms {
+            Some(mean) => json!({"enabled": true, "mean_ms": mean}),
+            None => json!({"enabled": false}),
+        },
+    );
+    for tracker in ["otel", "mlflow", "wandb"] {
+        root.insert(tracker.into(), json!({}));
+    }
+    root.insert("runtime".into(), runtime(typed, config));
+    if ["--log-level", "--verbose", "--extra-verbose"].iter().any(|flag| typed.has(flag)) {
+        let level = LEVELS[usize::from(config.runtime.log_level)].to_ascii_uppercase();
+        root.insert("logging".into(), json!({"level": level}));
+    }
+    Value::Object(root)
+}
+
+/// Keys in order, each only when there is a value for it.
+#[derive(Default)]
+struct Keys(Map<String, Value>);
+
+impl Keys {
+    fn set(&mut self, key: &str, value: impl Into<Value>) -> &mut Keys {
+        self.0.insert(key.into(), value.into());
+        self
+    }
+
+    fn maybe(&mut self, key: &str, value: Option<impl Into<Value>>) -> &mut Keys {
+        if let Some(value) = value {
+            self.set(key, value);
+        }
+        self
+    }
+
+    fn done(&mut self) -> Value {
+        Value::Object(std::mem::take(&mut self.0))
+    }
+}
+
+fn choice(typed: &Typed, flag: &str) -> Option<String> {
+    typed.text(flag).map(|text| text.replace('-', "_"))
+}
+
+fn models(typed: &Typed, config: &RunConfig) -> Value {
+    let items: Vec<Value> = config.models.iter().map(|name| json!({"name": name})).collect();
+    Keys::default().maybe("strategy", choice(typed, "--model-selection-strategy")).set("items", items).done()
+}
+
+fn endpoint(typed: &Typed, config: &RunConfig) -> Value {
+    let endpoint = &config.endpoint;
+    let url = match &endpoint.target {
+        Target::Mock(text) => text.clone(),
+        Target::Server(url) => {
+            let typed = url.typed();
+            if typed.contains("://") { typed } else { format!("http://{typed}") }
+        }
+    };
+    let headers = (!endpoint.headers.is_empty()).then(|| {
+        endpoint
+            .headers
+            .iter()
+            .map(|header| {
+                let shown = if is_secret_header(&header.name) {
+                    header.value.to_string()
+                } else {
+                    header.value.expose().to_owned()
+                };
+                (header.name.clone(), Value::String(shown))
+            })
+            .collect::<Map<_, _>>()
+    });
+    Keys::default()
+        .set("urls", vec![url])
+        .maybe("url_strategy", choice(typed, "--url-strategy"))
+        .maybe("type", typed.text("--endpoint-type"))
+        .maybe("path", endpoint.custom_path.clone())
+        .maybe("api_key", endpoint.api_key.as_ref().map(ToString::to_string))
+        .maybe("timeout", typed.number("--request-timeout-seconds"))
+        .maybe("streaming", typed.switch("--streaming").map(|_| endpoint.streaming))
+        .maybe("transport", typed.text("--transport"))
+        .maybe("connection_reuse", typed.text("--connection-reuse-strategy"))
+        .maybe("use_legacy_max_tokens", typed.switch("--use-legacy-max-tokens"))
+        .maybe("use_server_token_count", typed.switch("--use-server-token-count"))
+        .maybe("per_chunk_usage", typed.switch("--per-chunk-usage"))
+        .maybe("headers", headers)
+        .maybe("extra", (!endpoint.extra_inputs.is_empty()).then(|| endpoint.extra_inputs.clone()))
+        .maybe("request_content_type", typed.has("--request-content-type").then_some("application/json"))
+        .done()
+}
+
+/// `{mean, stddev}` of two flags. A number that was not given is left out; `whole` writes both when one was.
+fn normal(typed: &Typed, mean: &str, stddev: &str, default: f64, whole: bool) -> Option<Value> {
+    if !typed.has(mean) && !typed.has(stddev) {
+        return None;
+    }
+    let spread = typed.number(stddev).or(whole.then_some(0.0));
+    Some(Keys::default().set("mean", typed.number(mean).unwrap_or(default)).maybe("stddev", spread).done())
+}
+
+fn dataset(typed: &Typed, config: &RunConfig) -> Value {
+    let mut keys = Keys::default();
+    keys.maybe("system_prompt", typed.text("--system-prompt"))
+        .maybe("system_prompt_file", typed.text("--system-prompt-file"))
+        .set("name", "main");
+    let seed = config.seed_given.then_some(config.seed);
+    let sampling = typed.text("--dataset-sampling-strategy");
+    let cap = typed.number("--inter-turn-delay-cap-seconds");
+    let osl = normal(typed, "--osl", "--osl-stddev", 0.0, false);
+    let corpus = config.dataset.corpus.map(|corpus| match corpus {
+        Corpus::Sonnet => "sonnet",
+        Corpus::Coding => "coding",
+        Corpus::Random => "random",
+    });
+    match &config.dataset.source {
+        DatasetSource::File(file) => {
+            keys.set("type", "file")
+                .set("path", file.path.display().to_string())
+                .maybe("format", (!file.detected).then(|| file.format.name()))
+                .maybe("sampling", sampling)
+                .maybe("entries", file.entries)
+                .maybe("random_seed", seed)
+                .maybe("inter_turn_delay_cap_seconds", cap)
+                .maybe("osl", osl)
+                .maybe("prompt_batch_size", typed.count("--batch-size"))
+                .maybe("image_batch_size", typed.count("--image-batch-size"))
+                .maybe("audio_batch_size", typed.count("--audio-batch-size"))
+                .maybe("video_batch_size", typed.count("--video-batch-size"))
+                .maybe("block_size", file.block_size)
+                .maybe("ignore_trace_delays", typed.switch("--ignore-trace-delays"))
+                .maybe("prompts", corpus.map(|corpus| json!({"corpus": corpus})));
+        }
+        DatasetSource::Synthetic(synthetic) => {
+            let counted = ["--num-dataset-entries", "--num-conversations", "--request-count"];
+            let entries = counted.iter().any(|flag| typed.has(flag)).then_some(synthetic.entries);
+            let prompts = Keys::default()
+                .set("isl", isl(typed, synthetic.isl.mean))
+                .maybe("osl", osl)
+                .maybe("batch_size", typed.count("--batch-size"))
+                .maybe("corpus", corpus)
+                .done();
+            let prefixes = Keys::default()
+                .maybe("pool_size", typed.count("--num-prefix-prompts"))
+                .maybe("length", typed.count("--prefix-prompt-length"))
+                .maybe("shared_system_length", synthetic.shared_system_prompt_length)
+                .maybe("user_context_length", synthetic.user_context_prompt_length)
+                .done();
+            let has_prefixes = prefixes.as_object().is_some_and(|keys| !keys.is_empty());
+            keys.set("type", "synthetic")
+                .maybe("entries", entries)
+                .maybe("random_seed", seed)
+                .maybe("sampling", sampling)
+                .maybe("inter_turn_delay_cap_seconds", cap)
+                .set("prompts", prompts)
+                .maybe("prefix_prompts", has_prefixes.then_some(prefixes))
+                .maybe(
+                    "turns",
+                    normal(typed, "--conversation-turn-mean", "--conversation-turn-stddev", 1.0, true),
+                )
+                .maybe(
+                    "turn_delay",
+                    normal(
+                        typed,
+                        "--conversation-turn-delay-mean",
+                        "--conversation-turn-delay-stddev",
+                        0.0,
+                        true,
+                    ),
+                )
+                .maybe("turn_delay_ratio", typed.number("--conversation-turn-delay-ratio"));
+        }
+    }
+    keys.done()
+}
+
+fn isl(typed: &Typed, mean: f64) -> Value {
+    Keys::default().set("mean", mean).maybe("stddev", typed.number("--isl-stddev")).done()
+}
+
+fn phase(typed: &Typed, phase: &PhaseConfig) -> Value {
+    let warmup = phase.kind == PhaseKind::Warmup;
+    let kind = match phase.mode {
+        LoadMode::Burst => "concurrency",
+        LoadMode::FixedSchedule(_) => "fixed_schedule",
+        LoadMode::Rate { arrival: Arrival::Constant, .. } => "constant",
+        LoadMode::Rate { arrival: Arrival::Poisson, .. } => "poisson",
+        LoadMode::Rate { arrival: Arrival::Gamma(_), .. } => "gamma",
+    };
+    let ramp = |time: Option<std::time::Duration>| time.map(|time| json!({"duration": time.as_secs_f64()}));
+    // The limit of 1 that nobody asked for is written for a warmup only, as in the reference.
+    let concurrency = phase.concurrency.filter(|_| warmup || typed.has("--concurrency"));
+    // `null` is a grace period without end.
+    let grace_given = if warmup { typed.has("--warmup-grace-period") } else { phase.stop.duration.is_some() };
+    let (rate, smoothness) = match phase.mode {
+        LoadMode::Rate { rate, arrival } => (
+            Some(rate),
+            match arrival {
+                Arrival::Gamma(shape) => typed.has("--arrival-smoothness").then_some(shape),
+                _ => None,
+            },
+        ),
+        _ => (None, None),
+    };
+    let mut keys = Keys::default();
+    keys.set("name", phase.kind.name())
+        .set("kind", phase.kind.name())
+        .set("type", kind)
+        .maybe("exclude_from_results", warmup.then_some(true))
+        .maybe("requests", phase.stop.requests)
+        .maybe("duration", phase.stop.duration.map(|time| time.as_secs_f64()))
+        .maybe("sessions", phase.stop.sessions)
+        .maybe("concurrency", concurrency)
+        .maybe("concurrency_ramp", ramp(phase.ramps.concurrency))
+        .maybe(
+            "grace_period",
+            grace_given.then(|| phase.grace.map_or(Value::Null, |time| json!(time.as_secs_f64()))),
+        )
+        .maybe(
+            "cancellation",
+            phase.cancellation.and_then(|cancellation| {
+                let percent = typed.number("--request-cancellation-rate")?;
+                Some(json!({"rate": percent, "delay": cancellation.delay.as_secs_f64()}))
+            }),
+        )
+        .maybe("failed_request_threshold", typed.number("--failed-request-threshold"))
+        .maybe("rate", rate)
+        .maybe("rate_ramp", ramp(phase.ramps.rate))
+        .maybe("smoothness", smoothness);
+    if let LoadMode::FixedSchedule(_) = phase.mode {
+        let start = typed.count("--fixed-schedule-start-offset");
+        let auto = typed.switch("--fixed-schedule-auto-offset").or(start.map(|_| false));
+        keys.maybe("auto_offset", auto)
+            .maybe("start_offset", start)
+            .maybe("end_offset", typed.count("--fixed-schedule-end-offset"));
+    }
+    keys.done()
+}
+
+fn artifacts(typed: &Typed, config: &RunConfig) -> Value {
+    let level = typed.text("--export-level");
+    let records = level.map(|level| if level == "summary" { json!(false) } else { json!(["jsonl"]) });
+    Keys::default()
+        .set("dir", config.output.dir.display().to_string())
+        .maybe("prefix", typed.text("--profile-export-prefix"))
+        .maybe("records", records)
+        .maybe("raw", level.map(|level| level == "raw"))
+        .maybe("trace", typed.switch("--export-http-trace"))
+        .maybe("show_trace_timing", typed.switch("--show-trace-timing"))
+        .set("auto_plot", false)
+        .set("plot_required", false)
+        .done()
+}
+
+fn tokenizer(typed: &Typed, config: &RunConfig) -> Value {
+    let name = match &config.tokenizer.source {
+        TokenizerSource::Builtin => Some("builtin"),
+        TokenizerSource::Named(name) => Some(name.as_str()).filter(|_| typed.has("--tokenizer")),
+    };
+    Keys::default()
+        .maybe("name", name)
+        .maybe("revision", typed.text("--tokenizer-revision"))
+        .maybe("trust_remote_code", typed.switch("--tokenizer-trust-remote-code"))
+        .maybe("apply_chat_template", typed.switch("--apply-chat-template"))
+        .done()
+}
+
+fn runtime(typed: &Typed, config: &RunConfig) -> Value {
+    let ui = match config.runtime.ui {
+        Ui::Simple => "simple",
+        Ui::None | Ui::Lines => "none",
+    };
+    Keys::default()
+        .set("ui", ui)
+        .maybe("workers", typed.count("--workers-max"))
+        .maybe("record_processors", typed.count("--record-processors"))
+        .maybe("stats_interval", typed.number("--stats-interval"))
+        .done()
+}

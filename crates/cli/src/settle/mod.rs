@@ -1,0 +1,132 @@
+//! From what was typed to what it means. Everything that can be wrong with a command line is found here, before any
+//! task, file or socket exists.
+
+mod dataset;
+mod endpoint;
+mod input_config;
+mod output;
+pub(crate) mod pairs;
+mod phases;
+mod probe;
+mod runtime;
+mod synthetic;
+mod tokenizer;
+
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, RandomState};
+
+use aiperf_config::RunConfig;
+
+pub use probe::{DatasetProbe, Files, Found, Timing};
+
+use crate::environment::Environment;
+use crate::flags::Later;
+use crate::typed::Typed;
+use crate::usage::UsageError;
+
+/// Something worth saying about a command line that is usable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Whether something was changed or left out; else it is a fact.
+    pub warning: bool,
+    /// One line.
+    pub text: String,
+}
+
+impl Note {
+    fn info(text: impl Into<String>) -> Note {
+        Note { warning: false, text: text.into() }
+    }
+
+    fn warning(text: impl Into<String>) -> Note {
+        Note { warning: true, text: text.into() }
+    }
+}
+
+/// A command line, settled.
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// The run.
+    pub config: RunConfig,
+    /// What the user should know.
+    pub notes: Vec<Note>,
+}
+
+/// Settles a command line.
+pub fn settle(
+    typed: &Typed,
+    environment: &Environment,
+    probe: &dyn DatasetProbe,
+) -> Result<Settled, UsageError> {
+    let mut notes = Vec::new();
+    for (name, similar) in environment.unknown() {
+        let tip = similar.map(|similar| format!("; did you mean {similar}?")).unwrap_or_default();
+        notes.push(Note::warning(format!("{name} is set, and nothing here reads it{tip}")));
+    }
+    let tuning = environment.tuning()?;
+    let model = model(typed)?;
+    let endpoint = endpoint::settle(typed, &mut notes)?;
+    let seed = typed.count("--random-seed");
+    let (dataset, schedule) = dataset::settle(typed, &endpoint, probe, &mut notes)?;
+    let phases = phases::settle(typed, schedule)?;
+    let output = output::settle(typed, environment, &model, &endpoint, &phases)?;
+    let tokenizer = tokenizer::settle(typed, &model, &endpoint, &mut notes);
+    let runtime = runtime::settle(typed, environment);
+    let mut config = RunConfig {
+        benchmark_id: format!("{:012x}", entropy() >> 16),
+        seed: seed.unwrap_or_else(entropy),
+        seed_given: seed.is_some(),
+        models: vec![model],
+        endpoint,
+        dataset,
+        tokenizer,
+        phases,
+        failed_request_threshold: typed.number("--failed-request-threshold"),
+        network_latency_mean_ms: typed.number("--network-latency-mean"),
+        output,
+        runtime,
+        tuning,
+        strict_load: typed.is_on("--strict-load"),
+        cli_command: typed.command_line(),
+        input_config: serde_json::Value::Null,
+    };
+    config.input_config = input_config::build(typed, &config);
+    Ok(Settled { config, notes })
+}
+
+/// 64 bits that the operating system drew: the standard library keys its hash maps with them.
+fn entropy() -> u64 {
+    RandomState::new().hash_one(())
+}
+
+fn model(typed: &Typed) -> Result<String, UsageError> {
+    let mut names = typed
+        .texts("--model")
+        .flat_map(|text| text.split(','))
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
+    let Some(model) = names.next() else {
+        return Err(UsageError::combination(
+            "--model is missing: the name of the model to ask for",
+            "add --model NAME, with the name as the server spells it",
+        ));
+    };
+    if let Some(second) = names.next() {
+        return Err(UsageError::ValueNotYet {
+            flag: typed.name("--model").into(),
+            value: format!("{model},{second}"),
+            what: format!("several models: {}", Later::MoreEndpoints.phrase()),
+        });
+    }
+    Ok(model.to_owned())
+}
+
+/// Refuses flags that act only together with something that was not given.
+fn refuse_all(typed: &Typed, flags: &[&str], needs: &str, fix: &str) -> Result<(), UsageError> {
+    match flags.iter().find(|flag| typed.has(flag)) {
+        Some(flag) => Err(UsageError::combination(format!("{} {needs}", typed.name(flag)), fix)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,50 @@
+//! What settling must know of a data file.
+
+use std::path::Path;
+
+use aiperf_config::FileFormat;
+
+/// A format found by looking at a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The format.
+    pub format: FileFormat,
+    /// Whether its first record makes a fixed schedule of a run.
+    pub promotes: bool,
+}
+
+/// What times the first record of a file carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// A timestamp that is not null.
+    pub timestamp: bool,
+    /// A delay that is not null.
+    pub delay: bool,
+    /// The format makes a fixed schedule of a run by itself when there is a timestamp.
+    pub promotes: bool,
+}
+
+/// Looks at data files. Errors are messages that name the file and the next step.
+pub trait DatasetProbe {
+    /// Finds the format of a file or folder.
+    fn detect(&self, path: &Path) -> Result<Found, String>;
+
+    /// What times the first record of a file or folder of this format carries.
+    fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String>;
+}
+
+/// Looks at them through the dataset room.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Files;
+
+impl DatasetProbe for Files {
+    fn detect(&self, path: &Path) -> Result<Found, String> {
+        let found = aiperf_dataset::detect(path).map_err(|error| error.to_string())?;
+        Ok(Found { format: found.format, promotes: found.timed })
+    }
+
+    fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
+        let timing = aiperf_dataset::first_record_timing(path, format).map_err(|error| error.to_string())?;
+        Ok(Timing { timestamp: timing.timestamp, delay: timing.delay, promotes: timing.promotes })
+    }
+}

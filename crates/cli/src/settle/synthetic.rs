@@ -1,0 +1,140 @@
+//! Generated text.
+
+use aiperf_config::{EndpointKind, Normal, SyntheticDataset};
+
+use super::dataset::to_u32;
+use super::refuse_all;
+use crate::typed::Typed;
+use crate::usage::UsageError;
+
+const DEFAULT_ISL: f64 = 550.0;
+const DEFAULT_ENTRIES: u64 = 100;
+
+pub(super) fn settle(typed: &Typed, kind: EndpointKind) -> Result<SyntheticDataset, UsageError> {
+    let isl = Normal {
+        mean: typed.number("--isl").unwrap_or(DEFAULT_ISL),
+        stddev: typed.number("--isl-stddev").unwrap_or(0.0),
+    };
+    if isl.mean <= 0.0 {
+        return Err(UsageError::combination(
+            format!("{} 0 leaves nothing to send", typed.name("--isl")),
+            "give a length of 1 or more",
+        ));
+    }
+    let turns = Normal {
+        mean: typed.number("--conversation-turn-mean").unwrap_or(1.0),
+        stddev: typed.number("--conversation-turn-stddev").unwrap_or(0.0),
+    };
+    if kind.single_turn_only() && (turns.mean > 1.0 || turns.stddev > 0.0) {
+        let flag = if typed.has("--conversation-turn-mean") {
+            "--conversation-turn-mean"
+        } else {
+            "--conversation-turn-stddev"
+        };
+        return Err(UsageError::combination(
+            format!(
+                "{} makes conversations of several turns, and --endpoint-type {} takes one turn per request",
+                typed.name(flag),
+                kind.name()
+            ),
+            "use --endpoint-type chat, or drop it",
+        ));
+    }
+    if kind != EndpointKind::Chat {
+        refuse_all(
+            typed,
+            &["--shared-system-prompt-length", "--user-context-prompt-length"],
+            &format!("needs an endpoint with messages; {} has no place for it", kind.name()),
+            "use --endpoint-type chat, or drop it",
+        )?;
+    }
+    let count = |flag: &'static str| typed.count(flag).map(to_u32(typed, flag)).transpose();
+    let shared_system_prompt_length = count("--shared-system-prompt-length")?;
+    let user_context_prompt_length = count("--user-context-prompt-length")?;
+    Ok(SyntheticDataset {
+        entries: entries(typed),
+        isl,
+        turns,
+        turn_delay: Normal {
+            mean: typed.number("--conversation-turn-delay-mean").unwrap_or(0.0),
+            stddev: typed.number("--conversation-turn-delay-stddev").unwrap_or(0.0),
+        },
+        turn_delay_ratio: typed.number("--conversation-turn-delay-ratio").unwrap_or(1.0),
+        batch_size: batch_size(typed, kind)?,
+        prefix_pool: prefix_pool(typed)?,
+        shared_system_prompt_length,
+        user_context_prompt_length,
+    })
+}
+
+/// How many conversations are made.
+pub(super) fn entries(typed: &Typed) -> u64 {
+    typed
+        .count("--num-dataset-entries")
+        .or(typed.count("--num-conversations"))
+        .or(typed.count("--request-count"))
+        .unwrap_or(DEFAULT_ENTRIES)
+}
+
+fn batch_size(typed: &Typed, kind: EndpointKind) -> Result<u32, UsageError> {
+    let Some(count) = typed.count("--batch-size") else { return Ok(1) };
+    let name = typed.name("--batch-size");
+    if count == 0 {
+        return Err(UsageError::combination(format!("{name} 0 leaves nothing to send"), "give 1 or more"));
+    }
+    if count > 1 && kind == EndpointKind::Chat {
+        return Err(UsageError::combination(
+            format!("{name} {count} puts several texts in one turn, and --endpoint-type chat takes one"),
+            format!("use --endpoint-type embeddings or completions, or drop {name}"),
+        ));
+    }
+    to_u32(typed, "--batch-size")(count)
+}
+
+fn prefix_pool(typed: &Typed) -> Result<Option<(u32, u32)>, UsageError> {
+    const PREFIXES: &str = "--num-prefix-prompts";
+    const LENGTH: &str = "--prefix-prompt-length";
+    const SYSTEM: &str = "--shared-system-prompt-length";
+    let exclusive = |one: &str, other: &str, why: &str| {
+        UsageError::combination(
+            format!("{} and {} exclude each other: {why}", typed.name(one), typed.name(other)),
+            "keep one of them",
+        )
+    };
+    for verbatim in ["--system-prompt", "--system-prompt-file"] {
+        if typed.has(SYSTEM) && typed.has(verbatim) {
+            return Err(exclusive(verbatim, SYSTEM, "both are the system message"));
+        }
+    }
+    let (count, length) = (typed.count(PREFIXES).unwrap_or(0), typed.count(LENGTH).unwrap_or(0));
+    let pool = match (count, length) {
+        (0, 0) => None,
+        (_, 0) | (0, _) => {
+            let (given, missing) = if length == 0 { (PREFIXES, LENGTH) } else { (LENGTH, PREFIXES) };
+            return Err(UsageError::combination(
+                format!(
+                    "{} needs {}: prefixes have a number and a length",
+                    typed.name(given),
+                    typed.name(missing)
+                ),
+                format!("add {missing}, or drop {}", typed.name(given)),
+            ));
+        }
+        (count, length) => Some((to_u32(typed, PREFIXES)(count)?, to_u32(typed, LENGTH)(length)?)),
+    };
+    for other in [SYSTEM, "--user-context-prompt-length"] {
+        if pool.is_some() && typed.has(other) {
+            return Err(exclusive(PREFIXES, other, "both put text before a conversation"));
+        }
+    }
+    if typed.has("--user-context-prompt-length")
+        && !typed.has("--num-dataset-entries")
+        && !typed.has("--num-conversations")
+    {
+        return Err(UsageError::combination(
+            "--user-context-prompt-length needs the number of conversations: each has a context of its own",
+            "add --num-dataset-entries N or --num-conversations N",
+        ));
+    }
+    Ok(pool)
+}

@@ -1,0 +1,41 @@
+//! The nearest word, for "did you mean".
+
+/// Of `words`, each with the form in which it is compared, the one nearest to `text`, when it is near enough to have
+/// been meant.
+pub(crate) fn closest<'a>(text: &str, words: impl Iterator<Item = (&'a str, String)>) -> Option<&'a str> {
+    words
+        .map(|(word, form)| (distance(text, &form), word))
+        .filter(|(distance, word)| *distance <= 1 + word.chars().count() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
+}
+
+/// Edits that turn one word into the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, letter) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_found_and_a_far_one_is_not() {
+        let words = ["chat", "completions", "embeddings"];
+        let find = |text: &str| closest(text, words.iter().map(|word| (*word, (*word).to_owned())));
+        assert_eq!(find("completion"), Some("completions"));
+        assert_eq!(find("chta"), Some("chat"));
+        assert_eq!(find("nothing like it"), None);
+    }
+}
