@@ -1,5 +1,7 @@
 //! The figures of one metric over a run.
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
 use crate::registry::Metric;
 
 /// The figures of one metric, in its shown unit; those that do not exist are `None`.
@@ -69,5 +71,22 @@ impl Block {
     /// Whether there are percentiles: the metric is a distribution, not one value.
     pub fn has_percentiles(&self) -> bool {
         self.p50.is_some()
+    }
+}
+
+/// As exports write it: the unit first, figures that do not exist left out, infinity as the text `inf`.
+impl Serialize for Block {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("unit", self.unit)?;
+        for (name, figure) in self.figures() {
+            match (figure, self.count) {
+                (None, _) => {}
+                (Some(_), Some(count)) if name == "count" => map.serialize_entry(name, &count)?,
+                (Some(figure), _) if figure.is_infinite() => map.serialize_entry(name, "inf")?,
+                (Some(figure), _) => map.serialize_entry(name, &figure)?,
+            }
+        }
+        map.end()
     }
 }

@@ -76,6 +76,13 @@ pub struct ClientFacts {
     pub resource_limit: Option<&'static str>,
 }
 
+impl ClientFacts {
+    /// CPU time per request sent, µs.
+    pub fn cpu_us_per_request(&self, sent: u64) -> Option<f64> {
+        self.cpu_sec.filter(|_| sent > 0).map(|sec| sec * 1e6 / sent as f64)
+    }
+}
+
 /// What is known about the delivery of one phase; unknown things are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeliveryFacts {

@@ -59,9 +59,7 @@ pub fn context(case: &str) -> Context {
         "cancel_dev" => {
             Context { show_internal: true, show_experimental: true, network_rtt_ms: Some(5.0), ..chat }
         }
-        "server_tokens_spec" => {
-            Context { server_token_counts: true, per_chunk_usage: true, show_experimental: true, ..chat }
-        }
+        "server_tokens_spec" => Context { server_token_counts: true, per_chunk_usage: true, ..chat },
         "fixed_schedule" => Context { fixed_schedule: true, ..chat },
         _ => chat,
     }
