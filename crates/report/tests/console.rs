@@ -113,7 +113,7 @@ fn load_delivery_of_a_closed_loop_with_a_reason() {
 Load Delivery: SUSPECT
   Loop      concurrency 16 held 99.8 %, produced 499.98 requests/sec
   Sends     15,000 planned, 15,000 sent, 0 skipped by a cap, 0 unsent
-  ! 99 % of the sends were late by up to (2.50 ms, limit 1.00 ms). Raise --workers-max
+  ! 99 % of the sends were late by up to (2.50 ms, limit 1 ms). Raise --workers-max
 "
     );
 }

@@ -5,7 +5,8 @@ mod support;
 
 use std::path::Path;
 
-use aiperf_metrics::registry;
+use aiperf_metrics::delivery::{DeliveryFacts, judge};
+use aiperf_metrics::{ObservationWindow, SendLag, registry};
 use aiperf_report::{PhaseResults, WrittenFile, export_all, prepare_dir};
 use aiperf_types::PhaseKind;
 use serde_json::Value;
@@ -299,4 +300,35 @@ fn what_this_run_did_not_write_is_gone_and_what_it_wrote_is_listed() {
         assert!(file.path.exists(), "{}", file.path.display());
     }
     assert_eq!(run.written.last().unwrap().label, "Records JSONL");
+}
+
+#[test]
+fn our_own_members_come_last_in_a_fixed_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path());
+    let mut summary = summary_of(&golden_json("chat_streaming/profile_export_aiperf.json"));
+    summary.window = Some(ObservationWindow { start_ns: 5, end_ns: 1_000_000_005, duration_sec: 1.0 });
+    summary.send_lag = Some(SendLag { p50: 0.5, p90: 1.0, p99: 2.0, max: 3.0 });
+    summary.truncated_stream_count = 2;
+    let mut profiling = phase(PhaseKind::Profiling, 0, summary);
+    profiling.in_flight_cancelled_count = 4;
+    profiling.load_delivery = Some(judge(DeliveryFacts { sent_count: 10, ..DeliveryFacts::default() }));
+    let mut run = results(&config, vec![profiling]);
+    assert!(export_all(&mut run).is_empty());
+    let json: Value = serde_json::from_str(&written(dir.path(), "profile_export_aiperf.json")).unwrap();
+    let names = keys(&json);
+    assert_eq!(
+        &names[names.len() - 5..],
+        [
+            "observation_window",
+            "in_flight_cancelled_count",
+            "truncated_stream_count",
+            "send_lag",
+            "load_delivery"
+        ]
+    );
+    assert_eq!(keys(&json["observation_window"]), ["start_ns", "end_ns", "duration_sec"]);
+    assert_eq!(keys(&json["send_lag"]), ["p50", "p90", "p99", "max"]);
+    assert_eq!((&json["in_flight_cancelled_count"], &json["truncated_stream_count"]), (&4.into(), &2.into()));
+    assert_eq!(&keys(&json["load_delivery"])[..3], ["verdict", "reasons", "mode"]);
 }

@@ -48,13 +48,22 @@ fn reasons(delivery: &LoadDelivery, palette: Palette, out: &mut String) {
         let line = format!(
             "! {} ({}{unit}, limit {}{unit}). {}",
             reason.message,
-            with_thousands(reason.value),
-            with_thousands(reason.limit),
+            figure(reason.value),
+            figure(reason.limit),
             reason.next_step
         );
         out.push_str("  ");
         out.push_str(&palette.paint(Style::Yellow, &line));
         out.push('\n');
+    }
+}
+
+/// Whole figures are counts.
+fn figure(value: f64) -> String {
+    if value.fract() == 0.0 && (0.0..1e15).contains(&value) {
+        count(value as u64)
+    } else {
+        with_thousands(value)
     }
 }
 
@@ -90,8 +99,8 @@ fn client(facts: &DeliveryFacts) -> Option<String> {
         let used = cpu / (facts.phase_ns as f64 / 1e9);
         let of = client.cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
         parts.push(format!("{}{of} cores", two_decimals(used)));
-        if facts.record_count > 0 {
-            parts.push(format!("{:.0} us per request", cpu * 1e6 / facts.record_count as f64));
+        if let Some(each) = client.cpu_us_per_request(facts.sent_count) {
+            parts.push(format!("{each:.0} us per request"));
         }
     }
     if let Some(busiest) = client.busiest_worker_cpu_pct {

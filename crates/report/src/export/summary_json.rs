@@ -139,7 +139,7 @@ fn additions(out: &mut Map<String, Value>, phase: &PhaseResults) -> io::Result<(
         out.insert("send_lag".into(), serde_json::to_value(lag)?);
     }
     if let Some(delivery) = &phase.load_delivery {
-        out.insert("load_delivery".into(), json!({"verdict": delivery.verdict, "reasons": delivery.reasons}));
+        out.insert("load_delivery".into(), serde_json::to_value(delivery)?);
     }
     Ok(())
 }

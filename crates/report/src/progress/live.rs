@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use aiperf_metrics::live::Reading;
 use aiperf_types::PhaseKind;
 
 use super::bar::clock;
@@ -41,6 +42,35 @@ pub struct LiveRow {
 }
 
 impl LiveFigures {
+    /// The figures of a phase after `elapsed`, with rates since an earlier reading of the same phase (or since its
+    /// start).
+    pub fn since(earlier: Option<(&Reading, Duration)>, now: &Reading, elapsed: Duration) -> LiveFigures {
+        let start = (Reading::default(), Duration::ZERO);
+        let (before, at) = earlier.unwrap_or((&start.0, start.1));
+        let per_second = |count: u64, time: Duration| {
+            if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
+        };
+        let recent =
+            |now: u64, before: u64| per_second(now.saturating_sub(before), elapsed.saturating_sub(at));
+        let done = now.valid + now.failed;
+        let rows = now.distributions.iter().map(|shown| LiveRow {
+            name: shown.name,
+            unit: shown.unit,
+            figures: shown.percentiles.clone(),
+        });
+        LiveFigures {
+            rate: recent(done, before.valid + before.failed),
+            mean_rate: per_second(done, elapsed),
+            input_token_rate: (now.input_tokens > 0).then(|| recent(now.input_tokens, before.input_tokens)),
+            output_token_rate: (now.output_tokens > 0)
+                .then(|| recent(now.output_tokens, before.output_tokens)),
+            done,
+            succeeded: now.valid,
+            failed: now.failed,
+            rows: rows.collect(),
+        }
+    }
+
     /// The block, without its last line end.
     pub(super) fn block(&self, phase: PhaseKind, elapsed: Duration) -> String {
         let mut out = format!("[realtime {} {}]", clock(elapsed), phase.name());
@@ -68,6 +98,22 @@ impl LiveFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_those_since_the_last_block() {
+        let reading =
+            |valid, output_tokens| Reading { valid, failed: 1, output_tokens, ..Reading::default() };
+        let figures = LiveFigures::since(
+            Some((&reading(9, 100), Duration::from_secs(5))),
+            &reading(29, 500),
+            Duration::from_secs(10),
+        );
+        assert_eq!((figures.rate, figures.mean_rate, figures.output_token_rate), (4.0, 3.0, Some(80.0)));
+        assert_eq!((figures.done, figures.succeeded, figures.failed), (30, 29, 1));
+        assert_eq!(figures.input_token_rate, None);
+        let first = LiveFigures::since(None, &reading(9, 100), Duration::from_secs(5));
+        assert_eq!((first.rate, first.mean_rate), (2.0, 2.0));
+    }
 
     #[test]
     fn a_block_names_every_figure() {
