@@ -7,15 +7,18 @@ use crate::{help, mock_flags};
 
 /// The whole command line. Flags that are not there yet are known to it, so that they can be refused by name.
 pub fn command() -> Command {
-    build(flags::all())
+    build(flags::all().map(argument))
 }
 
 /// The command line as completions offer it: what can be used, and nothing else.
 pub(crate) fn offered() -> Command {
-    build(flags::all().filter(|flag| flag.acts()))
+    build(flags::all().filter(|flag| flag.acts()).map(|flag| {
+        let values: Vec<&str> = flag.values().collect();
+        if values.is_empty() { argument(flag) } else { argument(flag).value_parser(values) }
+    }))
 }
 
-fn build(flags: impl Iterator<Item = &'static Flag>) -> Command {
+fn build(flags: impl Iterator<Item = Arg>) -> Command {
     Command::new("aiperf")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Benchmark client for generative-AI inference servers")
@@ -33,7 +36,7 @@ fn build(flags: impl Iterator<Item = &'static Flag>) -> Command {
                         .action(ArgAction::SetTrue)
                         .help("Show this help with the flags that are not supported yet"),
                 )
-                .args(flags.map(argument)),
+                .args(flags),
         )
         .subcommand(mock_flags::command())
         .subcommand(

@@ -42,6 +42,18 @@ impl ExitStatus {
         }
     }
 
+    /// When it is used, in one line.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            ExitStatus::Success => "At least one request succeeded and every file was written",
+            ExitStatus::Failure => "The run could not start, or it failed",
+            ExitStatus::Usage => "The command line or the input is wrong; nothing was sent",
+            ExitStatus::SuspectLoad => "The load delivery is suspect, and --strict-load was given",
+            ExitStatus::Internal => "A fault of this program",
+            ExitStatus::Interrupted => "A second Ctrl-C",
+        }
+    }
+
     /// The one of two that decides.
     #[must_use]
     pub fn or(self, other: ExitStatus) -> ExitStatus {

@@ -47,8 +47,10 @@ pub fn profile(detail: Detail) -> String {
     row(&mut out, "-h, --help", "Show this help");
     row(&mut out, "    --help-all", "Also show what is not supported yet, and the environment variables");
     out.push_str("\nExit codes:\n");
-    for status in ExitStatus::ALL.iter().rev() {
-        row(&mut out, &format!("  {}", status.code()), exit_code(*status));
+    let mut statuses = ExitStatus::ALL;
+    statuses.sort_by_key(|status| status.code());
+    for status in statuses {
+        row(&mut out, &format!("    {}", status.code()), status.meaning());
     }
     if detail == Detail::All {
         later(&mut out);
@@ -58,17 +60,6 @@ pub fn profile(detail: Detail) -> String {
         }
     }
     out
-}
-
-fn exit_code(status: ExitStatus) -> &'static str {
-    match status {
-        ExitStatus::Success => "At least one request succeeded and every file was written",
-        ExitStatus::Failure => "The run could not start, or it failed",
-        ExitStatus::Usage => "The command line or the input is wrong; nothing was sent",
-        ExitStatus::SuspectLoad => "The load is suspect, and --strict-load was given",
-        ExitStatus::Internal => "A fault of this program",
-        ExitStatus::Interrupted => "A second Ctrl-C",
-    }
 }
 
 fn head(flag: &Flag) -> String {

@@ -12,9 +12,6 @@ mod runtime;
 mod synthetic;
 mod tokenizer;
 
-#[cfg(test)]
-mod tests;
-
 use std::hash::{BuildHasher, RandomState};
 
 use aiperf_config::RunConfig;

@@ -1,0 +1,137 @@
+//! An accepted flag acts: with it the run is another one than without.
+
+use std::collections::BTreeSet;
+
+use aiperf_cli::environment::Environment;
+use aiperf_cli::flags;
+
+use crate::support::{Told, settle_with, words};
+
+const FILE: &str = "--input-file @mooncake_hash.jsonl --custom-dataset-type mooncake_trace";
+const POOL: &str = "--input-file @random_pool.jsonl --custom-dataset-type random_pool";
+
+/// Each flag with a value, and what must stand beside it.
+const USES: &[(&str, &str)] = &[
+    ("--model-selection-strategy round-robin", ""),
+    ("--endpoint /v2/chat", ""),
+    ("--endpoint-type completions", ""),
+    ("--streaming", ""),
+    ("--url http://h:1", ""),
+    ("--url-strategy round-robin", ""),
+    ("--request-timeout-seconds 5", ""),
+    ("--api-key sk-1", ""),
+    ("--transport http", ""),
+    ("--use-legacy-max-tokens", ""),
+    ("--use-server-token-count", ""),
+    ("--per-chunk-usage", "--streaming --use-server-token-count"),
+    ("--connection-reuse-strategy pooled", ""),
+    ("--request-content-type application/json", ""),
+    ("--extra-inputs a:1", ""),
+    ("--header A:1", ""),
+    ("--input-file @mooncake_hash.jsonl", ""),
+    ("--custom-dataset-type single_turn", "--input-file @mooncake_hash.jsonl"),
+    ("--ignore-trace-delays", FILE),
+    ("--dataset-sampling-strategy random", ""),
+    ("--random-seed 3", ""),
+    ("--fixed-schedule", "--input-file @single_turn.jsonl --custom-dataset-type single_turn"),
+    ("--no-fixed-schedule", FILE),
+    ("--fixed-schedule-auto-offset", FILE),
+    ("--fixed-schedule-start-offset 1", FILE),
+    ("--fixed-schedule-end-offset 1", FILE),
+    ("--artifact-dir x", ""),
+    ("--profile-export-prefix x", ""),
+    ("--export-level raw", ""),
+    ("--export-http-trace", ""),
+    ("--show-trace-timing", ""),
+    ("--tokenizer builtin", ""),
+    ("--tokenizer-revision v1", ""),
+    ("--tokenizer-trust-remote-code", ""),
+    ("--apply-chat-template", ""),
+    ("--benchmark-duration 1", ""),
+    ("--benchmark-grace-period 1", "--benchmark-duration 1"),
+    ("--concurrency 2", ""),
+    ("--request-rate 2", ""),
+    ("--arrival-pattern constant", "--request-rate 2"),
+    ("--arrival-smoothness 2", "--request-rate 2"),
+    ("--request-count 2", ""),
+    ("--concurrency-ramp-duration 2", "--concurrency 2"),
+    ("--request-rate-ramp-duration 2", "--request-rate 2"),
+    ("--failed-request-threshold 0.5", ""),
+    ("--warmup-request-count 2", ""),
+    ("--warmup-duration 2", ""),
+    ("--num-warmup-sessions 2", ""),
+    ("--warmup-concurrency 2", "--warmup-duration 2"),
+    ("--warmup-request-rate 2", "--warmup-duration 2"),
+    ("--warmup-arrival-pattern constant", "--warmup-duration 2 --request-rate 2"),
+    ("--warmup-grace-period 2", "--warmup-duration 2"),
+    ("--warmup-concurrency-ramp-duration 2", "--warmup-duration 2 --concurrency 2"),
+    ("--warmup-request-rate-ramp-duration 2", "--warmup-duration 2 --request-rate 2"),
+    ("--request-cancellation-rate 2", ""),
+    ("--request-cancellation-delay 2", "--request-cancellation-rate 2"),
+    ("--num-conversations 2", ""),
+    ("--num-dataset-entries 2", ""),
+    ("--conversation-turn-mean 2", ""),
+    ("--conversation-turn-stddev 2", ""),
+    ("--conversation-turn-delay-mean 2", ""),
+    ("--conversation-turn-delay-stddev 2", ""),
+    ("--conversation-turn-delay-ratio 2", ""),
+    ("--inter-turn-delay-cap-seconds 2", ""),
+    ("--isl 2", ""),
+    ("--isl-stddev 2", ""),
+    ("--isl-block-size 2", FILE),
+    ("--osl 2", ""),
+    ("--osl-stddev 2", "--osl 2"),
+    ("--batch-size 2", "--endpoint-type embeddings"),
+    ("--prompt-corpus coding", ""),
+    ("--system-prompt hi", ""),
+    ("--system-prompt-file @sys.txt", ""),
+    ("--num-prefix-prompts 2 --prefix-prompt-length 2", ""),
+    ("--prefix-prompt-length 2 --num-prefix-prompts 2", ""),
+    ("--shared-system-prompt-length 2", ""),
+    ("--user-context-prompt-length 2", "--num-conversations 2"),
+    ("--audio-batch-size 2", POOL),
+    ("--image-batch-size 2", POOL),
+    ("--video-batch-size 2", POOL),
+    ("--log-level debug", ""),
+    ("--verbose", ""),
+    ("--extra-verbose", ""),
+    ("--record-processors 2", ""),
+    ("--stats-interval 2", ""),
+    ("--network-latency-mean 2", ""),
+    ("--ui none", ""),
+    ("--workers-max 2", ""),
+    ("--strict-load", ""),
+    ("--bind-address 127.0.0.1", ""),
+];
+
+/// `--model` is needed, and what these two switch off is not collected yet anyway.
+const APART: [&str; 3] = ["--model", "--no-server-metrics", "--no-gpu-telemetry"];
+
+fn run(line: &str) -> String {
+    let words = words(line);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let settled = settle_with(&words, &Environment::default(), &Told::default());
+    let mut config = settled.unwrap_or_else(|error| panic!("{line}: {}", error.report())).config;
+    // What differs anyway.
+    config.benchmark_id.clear();
+    config.cli_command.clear();
+    if !config.seed_given {
+        config.seed = 0;
+    }
+    format!("{config:?}")
+}
+
+#[test]
+fn each_accepted_flag_changes_the_run() {
+    for (flag, beside) in USES {
+        assert_ne!(run(&format!("{flag} {beside}")), run(beside), "{flag}");
+    }
+}
+
+#[test]
+fn each_accepted_flag_is_in_that_test() {
+    let tested: BTreeSet<&str> =
+        USES.iter().map(|(flag, _)| flag.split(' ').next().unwrap_or_default()).chain(APART).collect();
+    let accepted: BTreeSet<&str> = flags::all().filter(|flag| flag.acts()).map(|flag| flag.shown).collect();
+    assert_eq!(tested, accepted);
+}

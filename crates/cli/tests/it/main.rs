@@ -1,0 +1,11 @@
+//! The command line from the outside: what it takes, what it refuses, what it makes of it.
+
+mod accepted_flags_act;
+mod defaults;
+mod documents;
+mod flag_table;
+mod help;
+mod input_config;
+mod program;
+mod refusals;
+mod support;

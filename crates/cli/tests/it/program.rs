@@ -1,0 +1,150 @@
+//! The program, as the shell sees it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::support::data;
+
+fn aiperf() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_aiperf"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}
+
+fn run(arguments: &[&str], directory: &Path) -> Output {
+    aiperf().args(arguments).current_dir(directory).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn version_and_help_are_data_and_success() {
+    let directory = tempfile::tempdir().unwrap();
+    let version = run(&["--version"], directory.path());
+    assert_eq!(text(&version.stdout), format!("aiperf {}\n", env!("CARGO_PKG_VERSION")));
+    for arguments in [&["--help"][..], &["profile", "--help"], &["profile", "-h"], &["profile", "--help-all"]]
+    {
+        let help = run(arguments, directory.path());
+        assert_eq!(help.status.code(), Some(0));
+        assert!(text(&help.stdout).contains("Usage: aiperf"), "{arguments:?}");
+        assert!(help.stderr.is_empty());
+    }
+    let help = run(&["mock-server", "--help"], directory.path());
+    assert!(text(&help.stdout).contains("--ttft"));
+}
+
+#[test]
+fn no_command_is_a_usage_error() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [&[][..], &["profle"], &["profile", "stray"]] {
+        let output = run(arguments, directory.path());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}");
+    }
+    assert!(text(&run(&["profle"], directory.path()).stderr).contains("profile"));
+}
+
+/// <https://github.com/ai-dynamo/aiperf#known-issues>: a wrong setting at start can hang for ever.
+#[test]
+fn aiperf_known_issue_wrong_settings_end_at_once_with_2_and_leave_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = directory.path().join("missing.jsonl").display().to_string();
+    let bad = data("sys.txt");
+    for arguments in [
+        &["--requst-count", "2"][..],
+        &["--goodput", "a:1"],
+        &["--zmq-host", "h"],
+        &["--ui", "dashboard"],
+        &["--benchmark-grace-period", "3"],
+        &["--input-file", &missing],
+        &["--input-file", &bad],
+        &["--input-file", &bad, "--custom-dataset-type", "weka_trace"],
+        &["--url", "http://h:99999"],
+        &["--url", "mock://?ttft=never"],
+        &["--concurrency", "many"],
+        &["--concurrency", "1", "--concurrency", "2"],
+    ] {
+        let begin = aiperf_clock::now();
+        let output = run(&[&["profile", "--model", "demo"], arguments].concat(), directory.path());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
+        assert!(aiperf_clock::now().saturating_since(begin) < 5_000_000_000, "{arguments:?}");
+        assert!(output.stdout.is_empty());
+        let report = text(&output.stderr);
+        assert!(report.starts_with("error: "), "{report}");
+        assert!(report.contains(arguments[0]) || arguments[0] == "--input-file", "{report}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "nothing may be left behind");
+}
+
+#[test]
+fn the_first_words_of_a_refusal_are_these() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = run(&["profile", "-m", "demo", "--goodput", "x:1"], directory.path());
+    assert_eq!(
+        text(&output.stderr),
+        "error: --goodput is not supported yet: it comes with goodput and time slices\n\n  tip: 'aiperf profile \
+         --help' lists what is supported\n"
+    );
+}
+
+#[test]
+fn a_closed_stdout_is_no_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let script =
+        format!("'{}' profile --help-all | true; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_aiperf"));
+    let output = Command::new("bash").arg("-c").arg(&script).current_dir(directory.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let script = format!("'{}' --help >&- 2>&-", env!("CARGO_BIN_EXE_aiperf"));
+    let output = Command::new("bash").arg("-c").arg(&script).current_dir(directory.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn completions_offer_what_can_be_used() {
+    let directory = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(&["completions", shell], directory.path());
+        assert_eq!(output.status.code(), Some(0), "{shell}");
+        let script = text(&output.stdout);
+        assert!(script.contains("request-count") && script.contains("num-requests"), "{shell}");
+        assert!(!script.contains("goodput") && !script.contains("zmq"), "{shell}");
+        assert!(script.contains("embeddings"), "{shell}");
+    }
+    assert_eq!(run(&["completions", "tcsh"], directory.path()).status.code(), Some(2));
+}
+
+#[test]
+fn the_mock_server_says_where_it_listens_and_ends_on_a_signal() {
+    let mut server = aiperf()
+        .args(["mock-server", "--port", "0", "--ttft", "1ms", "--usage", "estimate"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| panic!("{line}"));
+    let port = address.rsplit_once(':').unwrap().1.to_owned();
+    let taken = aiperf().args(["mock-server", "--port", &port]).output().unwrap();
+    assert_eq!(taken.status.code(), Some(1), "{}", text(&taken.stderr));
+    assert!(text(&taken.stderr).contains("taken"));
+    let killed = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    let mut rest = String::new();
+    server.stdout.unwrap().read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+}
+
+#[test]
+fn a_wrong_setting_of_the_mock_server_is_a_usage_error() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in
+        [&["--ttft", "soon"][..], &["--plan", "nonsense"], &["--tls-cert", "x"], &["--port", "70000"]]
+    {
+        let output = run(&[&["mock-server"], arguments].concat(), directory.path());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
+    }
+}

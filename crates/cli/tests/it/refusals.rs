@@ -1,0 +1,291 @@
+//! What is refused, and in which words: both flags, and what to do.
+
+use aiperf_cli::flags::{self, Status};
+use aiperf_cli::typed::Typed;
+use aiperf_config::FileFormat;
+
+use crate::support::{Told, data, settle_line, settle_with, words};
+
+/// Each command line, and what its message and tip must contain.
+const REFUSED: &[(&str, &[&str])] = &[
+    // Endpoint.
+    ("--model n", &["several models", "not supported yet"]),
+    ("--url http://a --url http://b", &["--url", "not supported yet", "several servers"]),
+    ("--url http://a,http://b", &["--url", "not supported yet", "several servers"]),
+    ("--url http://h:99999", &["--url", "port"]),
+    ("--url ftp://h", &["--url", "http://, https:// or mock://"]),
+    ("--url mock://host", &["--url", "mock:", "host"]),
+    ("--url mock:", &["--url", "mock:"]),
+    ("--url mock://?nothing=1", &["--url", "nothing"]),
+    ("--url mock://?ttft=1ms&ttft=2ms", &["--url", "ttft", "more than once"]),
+    ("--url mock://?ttft=soon", &["--url", "ttft", "soon"]),
+    ("--endpoint http://h/x", &["--endpoint", "path", "--url"]),
+    ("--endpoint-type responses", &["--endpoint-type responses", "not supported yet"]),
+    ("--endpoint-type nonsense", &["--endpoint-type", "one of chat, completions, embeddings"]),
+    ("--connection-reuse-strategy never", &["--connection-reuse-strategy never", "not supported yet"]),
+    ("--connection-reuse-strategy sticky-user-sessions", &["sticky-user-sessions", "not supported yet"]),
+    ("--request-content-type multipart-form-data", &["multipart-form-data", "not supported yet"]),
+    ("--model-selection-strategy weighted", &["weighted", "not supported yet"]),
+    ("--transport grpc", &["--transport", "one of http"]),
+    ("--request-timeout-seconds -1", &["--request-timeout-seconds", "0 or more"]),
+    ("--request-timeout-seconds 1e300", &["--request-timeout-seconds", "clock"]),
+    ("--per-chunk-usage --streaming", &["--per-chunk-usage", "--use-server-token-count"]),
+    ("--per-chunk-usage --use-server-token-count", &["--per-chunk-usage", "--streaming"]),
+    (
+        "--per-chunk-usage --use-server-token-count --streaming --endpoint-type completions",
+        &["--per-chunk-usage", "--endpoint-type chat"],
+    ),
+    ("--extra-inputs nocolon", &["--extra-inputs", "key:value"]),
+    ("--header nocolon", &["--header", "Name: value"]),
+    ("--bind-address here", &["--bind-address", "IP address", "here"]),
+    ("--ui dashboard", &["--ui dashboard", "not supported yet", "live view"]),
+    // Stop conditions and phases.
+    ("--benchmark-grace-period 3", &["--benchmark-grace-period", "--benchmark-duration"]),
+    ("--request-cancellation-delay 1", &["--request-cancellation-delay", "--request-cancellation-rate"]),
+    ("--request-cancellation-rate 101", &["--request-cancellation-rate", "100"]),
+    ("--request-rate-ramp-duration 2", &["--request-rate-ramp-duration", "--request-rate"]),
+    ("--concurrency-ramp-duration 2", &["--concurrency-ramp-duration", "--concurrency"]),
+    ("--arrival-smoothness 2", &["--arrival-smoothness", "--request-rate"]),
+    ("--vllm-burstiness 2", &["--vllm-burstiness", "--request-rate"]),
+    ("--arrival-pattern constant", &["--arrival-pattern", "--request-rate"]),
+    ("--request-rate 3 --arrival-pattern poisson --arrival-smoothness 2", &["--arrival-smoothness", "gamma"]),
+    ("--concurrency 5000000000", &["--concurrency", "at most"]),
+    ("--warmup-grace-period 3", &["--warmup-grace-period", "--warmup-duration"]),
+    ("--warmup-request-count 2 --warmup-grace-period 3", &["--warmup-grace-period", "--warmup-duration"]),
+    ("--warmup-concurrency 3", &["--warmup-concurrency", "--warmup-request-count"]),
+    ("--warmup-request-rate 3", &["--warmup-request-rate", "--warmup-request-count"]),
+    ("--warmup-arrival-pattern constant", &["--warmup-arrival-pattern", "--warmup-request-count"]),
+    (
+        "--warmup-request-count 1 --warmup-request-rate-ramp-duration 1",
+        &["--warmup-request-rate-ramp-duration", "--warmup-request-rate"],
+    ),
+    (
+        "--warmup-request-count 1 --warmup-arrival-pattern constant",
+        &["--warmup-arrival-pattern", "--warmup-request-rate"],
+    ),
+    (
+        "--warmup-request-count 1 --warmup-concurrency-ramp-duration 1",
+        &["--warmup-concurrency-ramp-duration", "--warmup-concurrency"],
+    ),
+    // Fixed schedule.
+    ("--fixed-schedule", &["--fixed-schedule", "--input-file"]),
+    ("--no-fixed-schedule", &["--no-fixed-schedule", "--input-file"]),
+    ("--fixed-schedule-start-offset 5", &["--fixed-schedule-start-offset", "fixed schedule"]),
+    (
+        "--input-file @mooncake_hash.jsonl --no-fixed-schedule --fixed-schedule-end-offset 5",
+        &["--fixed-schedule-end-offset", "--fixed-schedule"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --fixed-schedule --no-fixed-schedule",
+        &["--fixed-schedule", "--no-fixed-schedule"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --fixed-schedule --ignore-trace-delays",
+        &["--fixed-schedule", "--ignore-trace-delays"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --fixed-schedule-auto-offset --fixed-schedule-start-offset 5",
+        &["--fixed-schedule-auto-offset", "--fixed-schedule-start-offset"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --fixed-schedule-start-offset 20 --fixed-schedule-end-offset 10",
+        &["--fixed-schedule-start-offset 20", "--fixed-schedule-end-offset 10"],
+    ),
+    ("--input-file @mooncake_hash.jsonl --fixed-schedule-start-offset 1.5", &["whole number"]),
+    (
+        "--input-file @mooncake_hash.jsonl --request-rate 3",
+        &["--request-rate", "--no-fixed-schedule", "recorded times"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --fixed-schedule --request-rate 3",
+        &["--request-rate", "--fixed-schedule"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --custom-dataset-type mooncake_trace --arrival-smoothness 3",
+        &["--arrival-smoothness", "--no-fixed-schedule"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --dataset-sampling-strategy random",
+        &["--dataset-sampling-strategy", "--no-fixed-schedule"],
+    ),
+    // Data.
+    ("--custom-dataset-type mooncake_trace", &["--custom-dataset-type", "--input-file"]),
+    ("--ignore-trace-delays", &["--ignore-trace-delays", "--input-file"]),
+    ("--isl-block-size 16", &["--isl-block-size", "--input-file"]),
+    ("--input-file /no/such/file", &["--input-file", "/no/such/file", "No such file"]),
+    ("--input-file hf://owner/set", &["--input-file hf://owner/set", "not supported yet"]),
+    ("--input-file s3://bucket/key", &["--input-file s3://bucket/key", "not supported yet"]),
+    ("--input-file https://u:planted@h/x?sig=planted", &["<redacted>", "not supported yet"]),
+    ("--input-file gopher://x", &["--input-file", "file or folder"]),
+    (
+        "--input-file @single_turn.jsonl --custom-dataset-type weka_trace",
+        &["weka_trace", "not supported yet"],
+    ),
+    (
+        "--input-file @single_turn.jsonl --custom-dataset-type speed-bench-qa",
+        &["speed-bench-qa", "not supported yet"],
+    ),
+    ("--input-file @single_turn.jsonl --custom-dataset-type single_trun", &["did you mean 'single_turn'?"]),
+    ("--input-file @single_turn.jsonl --custom-dataset-type single_turn --isl 5", &["--isl", "--input-file"]),
+    ("--input-file @mooncake_hash.jsonl --num-prefix-prompts 5", &["--num-prefix-prompts", "--input-file"]),
+    ("--input-file @mooncake_hash.jsonl --shared-system-prompt-length 5", &["--shared-system-prompt-length"]),
+    ("--input-file @mooncake_hash.jsonl --session-turns-mean 2", &["--session-turns-mean", "--input-file"]),
+    ("--input-file @mooncake_hash.jsonl --session-delay-ratio 2", &["--session-delay-ratio", "--input-file"]),
+    (
+        "--input-file @single_turn.jsonl --custom-dataset-type single_turn --isl-block-size 16",
+        &["--isl-block-size", "single_turn"],
+    ),
+    (
+        "--input-file @single_turn.jsonl --custom-dataset-type single_turn --prompt-batch-size 2",
+        &["--prompt-batch-size", "random_pool", "single_turn"],
+    ),
+    (
+        "--input-file @random_pool_dir --custom-dataset-type random_pool --image-batch-size 2",
+        &["--image-batch-size 2", "folder"],
+    ),
+    (
+        "--input-file @random_pool.jsonl --custom-dataset-type random_pool --batch-size 0 --image-batch-size 0 \
+         --audio-batch-size 0 --video-batch-size 0",
+        &["--batch-size", "--image-batch-size", "--audio-batch-size", "--video-batch-size"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --prompt-corpus random",
+        &["--prompt-corpus random", "mooncake_trace"],
+    ),
+    ("--image-batch-size 2", &["--image-batch-size", "not supported yet"]),
+    ("--osl-stddev 1", &["--osl-stddev", "--osl"]),
+    ("--isl 0", &["--isl"]),
+    ("--batch-size 0", &["--batch-size"]),
+    ("--batch-size 2", &["--batch-size 2", "--endpoint-type chat"]),
+    ("--session-turns-mean 0.5", &["--session-turns-mean", "1 or more"]),
+    (
+        "--endpoint-type completions --session-turns-mean 2",
+        &["--session-turns-mean", "--endpoint-type completions"],
+    ),
+    (
+        "--endpoint-type embeddings --conversation-turn-stddev 2",
+        &["--conversation-turn-stddev", "embeddings"],
+    ),
+    ("--endpoint-type completions --system-prompt hi", &["--system-prompt", "completions"]),
+    (
+        "--endpoint-type embeddings --shared-system-prompt-length 5",
+        &["--shared-system-prompt-length", "embeddings"],
+    ),
+    (
+        "--endpoint-type completions --user-context-prompt-length 5 --num-dataset-entries 3",
+        &["--user-context-prompt-length", "completions"],
+    ),
+    ("--num-prefix-prompts 2", &["--num-prefix-prompts", "--prefix-prompt-length"]),
+    ("--prefix-prompt-length 2", &["--prefix-prompt-length", "--num-prefix-prompts"]),
+    (
+        "--num-prefix-prompts 2 --prefix-prompt-length 2 --shared-system-prompt-length 3",
+        &["--num-prefix-prompts", "--shared-system-prompt-length"],
+    ),
+    (
+        "--num-prefix-prompts 2 --prefix-prompt-length 2 --user-context-prompt-length 3 --num-dataset-entries 4",
+        &["--num-prefix-prompts", "--user-context-prompt-length"],
+    ),
+    ("--user-context-prompt-length 3", &["--user-context-prompt-length", "--num-dataset-entries"]),
+    ("--system-prompt a --system-prompt-file @sys.txt", &["--system-prompt", "--system-prompt-file"]),
+    (
+        "--system-prompt a --shared-system-prompt-length 3",
+        &["--system-prompt", "--shared-system-prompt-length"],
+    ),
+    ("--system-prompt-file /no/such/file", &["--system-prompt-file", "/no/such/file"]),
+    // Output.
+    ("--profile-export-prefix a/b", &["--profile-export-prefix", "--artifact-dir"]),
+    ("--profile-export-file .json", &["--profile-export-file", "name"]),
+];
+
+#[test]
+fn each_contradiction_is_refused_naming_the_flags_and_the_fix() {
+    for (line, parts) in REFUSED {
+        let error = match settle_line(line) {
+            Ok(_) => panic!("accepted: {line}"),
+            Err(error) => error,
+        };
+        let report = error.report();
+        for part in *parts {
+            assert!(report.contains(part), "{line}\n  misses {part:?} in:\n{report}");
+        }
+        assert!(!report.contains("planted"), "{report}");
+        let first = report.lines().next().unwrap_or_default();
+        assert!(first.starts_with("error: ") && !first.ends_with('.'), "{report}");
+    }
+}
+
+#[test]
+fn a_missing_model_is_named() {
+    let typed = Typed::parse(["profile", "--url", "mock://"]).unwrap();
+    let error = aiperf_cli::settle::settle(&typed, &Default::default(), &Told::default()).unwrap_err();
+    assert!(error.report().contains("add --model NAME"), "{}", error.report());
+}
+
+#[test]
+fn each_flag_that_is_not_there_yet_or_means_nothing_is_refused_by_name() {
+    for flag in flags::all().filter(|flag| !flag.acts()) {
+        for name in flag.names {
+            // Before a value of another flag is even looked at.
+            let mut arguments = vec!["profile", "--isl", "x", name];
+            if !flag.value.is_empty() {
+                arguments.push("1");
+            }
+            let error = Typed::parse(&arguments).unwrap_err().to_string();
+            let reason = match flag.status {
+                Status::NoMeaning(_) => "has no meaning here",
+                _ => "is not supported yet: it comes with ",
+            };
+            assert!(error.starts_with(&format!("{name} {reason}")), "{arguments:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn each_value_that_is_not_there_yet_is_refused_by_name() {
+    for flag in flags::all() {
+        for value in flag.later.iter().flat_map(|(_, values)| *values) {
+            let error = Typed::parse(["profile", flag.shown, value]).unwrap_err().to_string();
+            let expected = format!("{} {value} is not supported yet: it comes with ", flag.shown);
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_schedule_needs_a_timestamp_and_a_delay_is_none() {
+    let path = data("multi_turn.jsonl");
+    let arguments = ["--input-file", &path, "--custom-dataset-type", "multi_turn", "--fixed-schedule"];
+    for (delay, words) in [(false, "no timestamp"), (true, "only a delay")] {
+        let probe = Told {
+            detected: FileFormat::MultiTurn,
+            timing: aiperf_cli::settle::Timing { timestamp: false, delay, promotes: false },
+        };
+        let error = settle_with(&arguments, &Default::default(), &probe).unwrap_err().report();
+        assert!(error.contains(words) && error.contains("--fixed-schedule"), "{error}");
+    }
+}
+
+#[test]
+fn an_unknown_flag_is_named_with_the_one_that_was_meant() {
+    let error = Typed::parse(["profile", "--requst-count", "2"]).unwrap_err().report();
+    assert!(error.contains("--requst-count") && error.contains("--request-count"), "{error}");
+}
+
+#[test]
+fn a_variable_with_a_senseless_value_is_named() {
+    let mut environment = aiperf_cli::environment::Environment::default();
+    environment.variables.insert("AIPERF_HTTP_IP_VERSION".into(), "5".into());
+    let error = settle_with(&[], &environment, &Told::default()).unwrap_err().report();
+    assert!(error.contains("AIPERF_HTTP_IP_VERSION: expected 4, 6 or auto, got '5'"), "{error}");
+}
+
+#[test]
+fn refusals_are_instant() {
+    // The slowest path there is: all flags known, nothing read.
+    let begin = aiperf_clock::now();
+    for _ in 0..4 {
+        let words = words("--concurrency 3 --benchmark-grace-period 3");
+        assert!(crate::support::settle(&words.iter().map(String::as_str).collect::<Vec<_>>()).is_err());
+    }
+    assert!(aiperf_clock::now().saturating_since(begin) < 4_000_000_000);
+}

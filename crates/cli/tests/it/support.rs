@@ -1,0 +1,72 @@
+//! Shared by the tests.
+
+use std::path::{Path, PathBuf};
+
+use aiperf_cli::environment::Environment;
+use aiperf_cli::settle::{self, DatasetProbe, Found, Settled, Timing};
+use aiperf_cli::typed::Typed;
+use aiperf_cli::usage::UsageError;
+use aiperf_config::FileFormat;
+
+/// A probe that answers from what it was told.
+pub(crate) struct Told {
+    pub(crate) detected: FileFormat,
+    pub(crate) timing: Timing,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        let timing = Timing { timestamp: true, delay: false, promotes: true };
+        Told { detected: FileFormat::MooncakeTrace, timing }
+    }
+}
+
+impl DatasetProbe for Told {
+    fn detect(&self, _: &Path) -> Result<Found, String> {
+        let promotes = self.timing.timestamp && self.detected == FileFormat::MooncakeTrace;
+        Ok(Found { format: self.detected, promotes })
+    }
+
+    fn first_record_timing(&self, _: &Path, format: FileFormat) -> Result<Timing, String> {
+        Ok(Timing { promotes: format == FileFormat::MooncakeTrace, ..self.timing })
+    }
+}
+
+/// A file that comes with the tests.
+pub(crate) fn data(name: &str) -> String {
+    path(&format!("tests/data/files/{name}")).display().to_string()
+}
+
+/// A path in this crate.
+pub(crate) fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Reads and settles the flags of a `profile` command line, after `--model m`.
+pub(crate) fn settle(arguments: &[&str]) -> Result<Settled, UsageError> {
+    settle_with(arguments, &Environment::default(), &Told::default())
+}
+
+pub(crate) fn settle_with(
+    arguments: &[&str],
+    environment: &Environment,
+    probe: &dyn DatasetProbe,
+) -> Result<Settled, UsageError> {
+    let typed = Typed::parse(["profile", "--model", "m"].iter().chain(arguments))?;
+    settle::settle(&typed, environment, probe)
+}
+
+/// Settles, and must.
+pub(crate) fn settled(arguments: &[&str]) -> Settled {
+    settle(arguments).unwrap_or_else(|error| panic!("{arguments:?}: {}", error.report()))
+}
+
+/// Splits at white space; `@name` is a file of the test data.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(|word| word.strip_prefix('@').map_or_else(|| word.to_owned(), data)).collect()
+}
+
+pub(crate) fn settle_line(line: &str) -> Result<Settled, UsageError> {
+    let words = words(line);
+    settle(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
