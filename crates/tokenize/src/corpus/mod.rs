@@ -11,6 +11,7 @@ mod exact;
 mod random;
 mod shakespeare;
 mod text;
+mod words;
 
 use crate::Tokenizer;
 use crate::seed::Rng;
