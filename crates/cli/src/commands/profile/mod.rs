@@ -1,6 +1,7 @@
 //! `aiperf profile`
 
-use aiperf_config::RunConfig;
+use aiperf_config::{RunConfig, redact_text};
+use aiperf_run::{RunEnd, RunError};
 use aiperf_run::{RunEnd, RunError};
 use clap::ArgMatches;
 
@@ -38,7 +39,7 @@ fn execute(config: RunConfig, notes: &[Note]) -> ExitStatus {
         Ok(RunEnd::Suspect) => ExitStatus::Success,
         Ok(RunEnd::Failed) => ExitStatus::Failure,
         Err(error) => {
-            print::err(&format!("error: {error}\n"));
+            print::err(&format!("error: {}\n", redact_text(&error.to_string())));
             match error {
                 RunError::Input(_) => ExitStatus::Usage,
                 RunError::Start(_) => ExitStatus::Failure,
