@@ -89,7 +89,7 @@ pub(crate) struct PhaseStore {
 }
 
 impl PhaseStore {
-    fn push(&mut self, record: &RequestRecord) {
+    pub(crate) fn push(&mut self, record: &RequestRecord) {
         let facts = Facts::of(record);
         let content = &record.answer.content;
         self.builder.push(&facts, |gap| content[gap + 1].at.since(content[gap].at));
@@ -102,7 +102,7 @@ impl PhaseStore {
         }
     }
 
-    fn seal(&mut self) {
+    pub(crate) fn seal(&mut self) {
         self.blocks.extend(self.builder.seal());
     }
 

@@ -93,7 +93,9 @@ impl Weighted {
         }
         // Two parts, one of them all zeros: the variance between them comes on top of that within the other.
         let share = self.busy as f64 / total as f64;
-        let variance = self.deviations / total as f64 + share * (1.0 - share) * self.mean * self.mean;
+        // Rounding can leave the deviations of equal values just below 0.
+        let within = (self.deviations / total as f64).max(0.0);
+        let variance = within + share * (1.0 - share) * self.mean * self.mean;
         let reach = |share: f64| {
             let mut time = 0;
             let wanted = share * total as f64;
@@ -151,6 +153,18 @@ mod tests {
         let block = curve.block_without_idle("x", 70).unwrap();
         assert_eq!((block.avg, block.min, block.std), (Some(4.0), Some(4.0), Some(0.0)));
         assert_eq!(Weighted::default().block("x"), None);
+    }
+
+    #[test]
+    fn a_constant_has_no_deviation_however_it_is_rounded() {
+        for step in 1..2_000u32 {
+            let mut curve = Weighted::default();
+            for time in [1, 977, 1 << 33, u64::from(step)] {
+                curve.add(f64::from(step) * 0.1, time);
+            }
+            let std = curve.block("x").unwrap().std.unwrap();
+            assert!((0.0..1e-4).contains(&std), "{step}: {std}");
+        }
     }
 
     #[test]

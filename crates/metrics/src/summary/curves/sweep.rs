@@ -38,6 +38,9 @@ pub(super) enum Curve {
 
 const CURVES: usize = Curve::TokensInFlight as usize + 1;
 
+/// Bits that tell the curves apart.
+pub(super) const CURVE_BITS: u32 = 3;
+
 /// Goes through time and notes how long each value lasted inside the window.
 pub(super) struct Sweep {
     from: i64,
@@ -83,11 +86,11 @@ impl Sweep {
     pub(super) fn run(&mut self, events: &[Event]) {
         for event in events {
             // The curve between two instants is the same whatever the order of events at one of them.
-            if event.at > self.now {
-                self.last_until(event.at);
+            if event.at() > self.now {
+                self.last_until(event.at());
             }
-            self.state[event.curve as usize] += i128::from(event.amount);
-            self.seen[event.curve as usize] |= event.amount != 0;
+            self.state[event.curve()] += i128::from(event.amount);
+            self.seen[event.curve()] |= event.amount != 0;
         }
     }
 
