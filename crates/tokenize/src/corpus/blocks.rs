@@ -2,7 +2,8 @@
 
 use crate::seed::{Rng, Streams};
 
-use super::exact::seam_at_or_after;
+use super::exact::{seam_at_or_after, token_at};
+use super::text::begin;
 use super::{Corpus, Position, Source};
 
 /// The blocks of one file under one seed. Tokens of a block depend on the seed, the file's identity and the
@@ -48,7 +49,7 @@ impl Blocks<'_> {
                 let start = self.start(&mut rng, corpus);
                 corpus.append_tokens(&self.corpus.tokenizer, start, n, tokens);
             }
-            Source::Tokens(pool) => pool.draw_window(&mut rng, n, tokens),
+            Source::Tokens(pool) => pool.append(pool.draw(&mut rng), n, tokens),
         }
     }
 
@@ -62,8 +63,8 @@ impl Blocks<'_> {
         }
         let chunk = corpus.chunk(tokenizer, drawn.chunk);
         let Some(ends) = &chunk.ends else { return drawn };
-        match seam_at_or_after(chunk, ends, drawn.token) {
-            Some((token, _)) => Position { token, ..drawn },
+        match seam_at_or_after(&chunk.text, begin(ends, drawn.token)).and_then(|at| token_at(ends, at)) {
+            Some(token) => Position { token, ..drawn },
             None => Position { chunk: corpus.next(drawn.chunk), token: 0 },
         }
     }

@@ -28,6 +28,8 @@ pub type ExactText = Corpus;
 
 /// Rounds of cutting and lengthening.
 const ROUNDS: usize = 10;
+/// Tokens looked at beyond a cut, and words that may replace what a cut spoils.
+const MORE: usize = 8;
 
 thread_local! {
     static EDGE: RefCell<String> = const { RefCell::new(String::new()) };
@@ -47,19 +49,32 @@ impl Corpus {
         if n == 0 {
             return prefix.clone();
         }
-        if let Source::Text(corpus) = &self.source {
-            let start = corpus.draw(&self.tokenizer, rng);
-            if self.tokenizer.splits_at_seams()
-                && let Some(text) = self.window_after(corpus, prefix, start, n as usize)
-            {
-                return text;
+        let mut tokens = Vec::new();
+        match &self.source {
+            Source::Text(corpus) => {
+                let start = corpus.draw(&self.tokenizer, rng);
+                if self.tokenizer.splits_at_seams() {
+                    let ends = corpus.chunk(&self.tokenizer, start.chunk).ends.as_deref();
+                    let begin = ends.map(|ends| (start.chunk, begin(ends, start.token)));
+                    let text =
+                        begin.and_then(|begin| self.window_after(corpus, prefix, begin, n as usize, rng));
+                    if let Some(text) = text {
+                        return text;
+                    }
+                }
+                corpus.append_tokens(&self.tokenizer, start, n as usize, &mut tokens);
             }
-            let mut tokens = Vec::with_capacity(n as usize);
-            corpus.append_tokens(&self.tokenizer, start, n as usize, &mut tokens);
-            return self.fit(prefix, tokens, n, rng);
+            Source::Tokens(pool) => {
+                let start = pool.draw(rng);
+                if let Some(written) = self.tokenizer.corpora().written_pool(&self.tokenizer) {
+                    let begin = written.position(start);
+                    if let Some(text) = self.window_after(&written.corpus, prefix, begin, n as usize, rng) {
+                        return text;
+                    }
+                }
+                pool.append(start, n as usize, &mut tokens);
+            }
         }
-        let mut tokens = Vec::with_capacity(n as usize);
-        self.draw_window(rng, n as usize, &mut tokens);
         self.fit(prefix, tokens, n, rng)
     }
 
@@ -69,63 +84,97 @@ impl Corpus {
         self.fit(&Text::default(), tokens.to_vec(), n, rng)
     }
 
-    /// The window at `start`, its length proven from its ends; `None` when no cut near gives `n`.
-    fn window_after(&self, corpus: &TextCorpus, prefix: &Text, start: Position, n: usize) -> Option<Text> {
-        let first = corpus.chunk(&self.tokenizer, start.chunk);
+    /// The window from a byte of a chunk on, its length proven from its ends; `None` where the tokens do not
+    /// spell the text, or no cut near gives `n`.
+    fn window_after(
+        &self,
+        corpus: &TextCorpus,
+        prefix: &Text,
+        (chunk, start): (usize, usize),
+        n: usize,
+        rng: &mut impl Rng,
+    ) -> Option<Text> {
+        let first = corpus.chunk(&self.tokenizer, chunk);
         let ends = first.ends.as_deref()?;
-        let start_at = begin(ends, start.token);
         let open = open_end(&prefix.text);
         let open_tokens = self.count_slices(&[open]);
+        let finished = |mut text: String, closing: &str| {
+            text.push_str(closing);
+            Some(Text { text, tokens: prefix.tokens + n as u64 })
+        };
 
         // The head runs from the start to the first seam, joined to what the prefix leaves open. A start that is
         // a seam is none when what the prefix ends with is white space or no ASCII.
         let joins = prefix.text.as_bytes().last().is_none_or(u8::is_ascii_graphic);
-        let (seam, seam_begin) = match seam_at_or_after(first, ends, start.token + usize::from(!joins)) {
-            Some((token, at)) => (Position { token, ..start }, at),
-            None => (Position { chunk: corpus.next(start.chunk), token: 0 }, first.text.len()),
+        let (seam, seam_begin) = match seam_at_or_after(&first.text, start + usize::from(!joins)) {
+            Some(at) => (Position { chunk, token: token_at(ends, at)? }, at),
+            None => (Position { chunk: corpus.next(chunk), token: 0 }, first.text.len()),
         };
-        let head = self.count_slices(&[open, &first.text[start_at..seam_begin]]) - open_tokens;
+        let head_text = &first.text[start..seam_begin];
+        let head = self.count_slices(&[open, head_text]) - open_tokens;
         if head >= n {
-            return self.short_window(corpus, prefix, start, n);
+            // So short that its ends are all of it.
+            let mut context = [open, head_text].concat();
+            self.append_text(corpus, seam, MORE, &mut context)?;
+            let closed = self.closed(&context, open_tokens + n, rng)?;
+            return finished(prefix.text.clone(), closed.get(open.len()..)?);
         }
         // From the seam on the corpus' own tokens count, but for the last word.
         let mut wanted = n - head;
-        for _ in 0..4 {
+        let mut text = String::with_capacity(prefix.text.len() + n * 5 + 64);
+        text.push_str(&prefix.text);
+        text.push_str(head_text);
+        for attempt in 0..4 {
             let (end, last) = self.end_after(corpus, seam, wanted)?;
             let last_ends = last.ends.as_deref()?;
             let cut = begin(last_ends, end.token);
             let floor = if end.chunk == seam.chunk && end.token >= seam.token { seam.token } else { 0 };
             let (tail_token, tail_begin) = seam_before(last, last_ends, end.token, floor);
-            let tail = self.count_slices(&[&last.text[tail_begin..cut]]);
-            let total = head + wanted - (end.token - tail_token) + tail;
-            if total == n {
-                let mut text = String::with_capacity(prefix.text.len() + n * 5 + 64);
-                text.push_str(&prefix.text);
-                text.push_str(&first.text[start_at..seam_begin]);
+            let middle = wanted - (end.token - tail_token);
+            let whole = last.text.is_char_boundary(cut);
+            let tail = if whole { self.count_slices(&[&last.text[tail_begin..cut]]) } else { 0 };
+            let total = head + middle + tail;
+            if whole && total == n {
                 self.append_text(corpus, seam, wanted, &mut text)?;
-                return Some(Text { text, tokens: prefix.tokens + n as u64 });
+                return finished(text, "");
+            }
+            if !whole || attempt == 3 {
+                // A cut within a character, or none that comes out: the end is made to.
+                let mut context = String::new();
+                let tail_start = Position { chunk: end.chunk, token: tail_token };
+                self.append_text(corpus, tail_start, end.token - tail_token + MORE, &mut context)?;
+                let closed = self.closed(&context, n - head - middle, rng)?;
+                self.append_text(corpus, seam, middle, &mut text)?;
+                return finished(text, &closed);
             }
             wanted = (wanted + n).checked_sub(total).filter(|&wanted| wanted > 0)?;
         }
         None
     }
 
-    /// A window so short that its ends are all of it: every length up to a little more is tried.
-    fn short_window(&self, corpus: &TextCorpus, prefix: &Text, start: Position, n: usize) -> Option<Text> {
-        let open = open_end(&prefix.text);
-        let open_tokens = self.count_slices(&[open]);
-        let mut window = String::new();
-        let nearby = [0, 1, -1, 2, -2, 3, 4, 5, 6];
-        for wanted in
-            nearby.iter().filter_map(|more| n.checked_add_signed(*more)).filter(|&wanted| wanted > 0)
-        {
-            window.clear();
-            self.append_text(corpus, start, wanted, &mut window)?;
-            if self.count_slices(&[open, &window]) - open_tokens == n {
-                return Some(Text {
-                    text: format!("{}{window}", prefix.text),
-                    tokens: prefix.tokens + n as u64,
-                });
+    /// A beginning of `context`, with a few plain words after it if need be, that has `wanted` tokens.
+    fn closed(&self, context: &str, wanted: usize, rng: &mut impl Rng) -> Option<String> {
+        let mut tokens = Vec::new();
+        self.tokenizer.encode(context, &mut tokens);
+        let mut cut = 0;
+        let mut cuts = vec![0];
+        for &token in tokens.iter().take(wanted) {
+            cut += self.tokenizer.token_len(token)?;
+            cuts.push(cut);
+        }
+        let mut words: &[String] = &[];
+        for fill in 0..=wanted.min(MORE) {
+            let Some(&cut) = cuts.get(wanted - fill) else { continue };
+            let Some(kept) = context.get(..cut) else { continue };
+            let mut text = kept.to_owned();
+            if fill > 0 && words.is_empty() {
+                words = self.tokenizer.corpora().plain_words(&self.tokenizer);
+            }
+            for _ in 0..fill {
+                text.push_str(words.get(below(rng, words.len() as u64) as usize)?);
+            }
+            if self.tokenizer.count(&text) as usize == wanted {
+                return Some(text);
             }
         }
         None
@@ -168,7 +217,12 @@ impl Corpus {
             let here = corpus.chunk(&self.tokenizer, chunk);
             let ends = here.ends.as_deref()?;
             let take = left.min(here.tokens.len() - token);
-            text.push_str(&here.text[begin(ends, token)..begin(ends, token + take)]);
+            // Only the last token may end within a character; what is left of that is dropped.
+            let (from, mut until) = (begin(ends, token), begin(ends, token + take));
+            while !here.text.is_char_boundary(until) {
+                until -= 1;
+            }
+            text.push_str(here.text.get(from..until)?);
             left -= take;
             if left == 0 {
                 return Some(());
@@ -272,13 +326,15 @@ fn open_end(text: &str) -> &str {
     &text[seam..]
 }
 
-/// The first token from `token` on that begins at a seam, and where.
-pub(super) fn seam_at_or_after(chunk: &Chunk, ends: &[u32], token: usize) -> Option<(usize, usize)> {
-    if token == 0 {
-        return Some((0, 0));
-    }
-    let bytes = chunk.text.as_bytes();
-    (token..ends.len()).map(|token| (token, ends[token - 1] as usize)).find(|&(_, at)| is_seam(bytes, at))
+/// The first seam from a byte on. The beginning of a chunk is one.
+pub(super) fn seam_at_or_after(text: &str, at: usize) -> Option<usize> {
+    if at == 0 { Some(0) } else { (at..text.len()).find(|&at| is_seam(text.as_bytes(), at)) }
+}
+
+/// The token that begins at a byte.
+pub(super) fn token_at(ends: &[u32], at: usize) -> Option<usize> {
+    let token = ends.partition_point(|&end| end as usize <= at);
+    (begin(ends, token) == at).then_some(token)
 }
 
 /// The last token before `token`, but not before `floor`, that begins at a seam, and where. Beginnings of chunks

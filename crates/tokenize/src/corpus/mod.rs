@@ -72,7 +72,7 @@ impl Corpus {
                 let start = corpus.draw(&self.tokenizer, rng);
                 corpus.append_tokens(&self.tokenizer, start, n, tokens);
             }
-            Source::Tokens(pool) => pool.draw_window(rng, n, tokens),
+            Source::Tokens(pool) => pool.append(pool.draw(rng), n, tokens),
         }
     }
 }

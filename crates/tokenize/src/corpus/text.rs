@@ -1,26 +1,27 @@
 //! Text corpora by chunk: what is tokenised, and windows of it.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use crate::Tokenizer;
 use crate::seed::{Rng, below};
 
-use super::random::{Pool, TokenPool};
+use super::random::{Pool, TokenPool, WrittenPool};
 use super::{coding, shakespeare};
 
 /// A chunk through one tokenizer.
 #[derive(Debug)]
 pub(super) struct Chunk {
-    pub(super) text: &'static str,
+    pub(super) text: Cow<'static, str>,
     pub(super) tokens: Box<[u32]>,
     /// Where each token ends in the text; `None` when the tokens do not spell the text byte for byte.
     pub(super) ends: Option<Box<[u32]>>,
 }
 
 impl Chunk {
-    fn new(text: &'static str, tokenizer: &Tokenizer) -> Chunk {
+    fn new(text: Cow<'static, str>, tokenizer: &Tokenizer) -> Chunk {
         let mut tokens = Vec::with_capacity(text.len() / 3);
-        tokenizer.encode(text, &mut tokens);
+        tokenizer.encode(&text, &mut tokens);
         let mut end = 0;
         let ends: Option<Box<[u32]>> = tokens
             .iter()
@@ -29,8 +30,7 @@ impl Chunk {
                 u32::try_from(end).ok()
             })
             .collect();
-        let ends =
-            ends.filter(|ends| text.is_ascii() && ends.last().is_none_or(|&end| end as usize == text.len()));
+        let ends = ends.filter(|ends| ends.last().is_none_or(|&end| end as usize == text.len()));
         Chunk { text, tokens: tokens.into(), ends }
     }
 }
@@ -47,10 +47,12 @@ pub(super) struct Position {
     pub(super) token: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Kind {
     Sonnet,
     Coding,
+    /// A text of its own.
+    Written(String),
 }
 
 /// One text corpus through one tokenizer.
@@ -72,7 +74,17 @@ impl TextCorpus {
         let ends: Box<[u64]> = match kind {
             Kind::Sonnet => shakespeare::chunk_lens().map(&mut add).collect(),
             Kind::Coding => coding::chunk_lens().map(&mut add).collect(),
+            Kind::Written(_) => Box::default(),
         };
+        TextCorpus::with_ends(kind, ends)
+    }
+
+    /// A text cut into chunks that end where `ends` says.
+    pub(super) fn written(text: String, ends: Vec<u64>) -> TextCorpus {
+        TextCorpus::with_ends(Kind::Written(text), ends.into())
+    }
+
+    fn with_ends(kind: Kind, ends: Box<[u64]>) -> TextCorpus {
         let chunks = ends.iter().map(|_| OnceLock::new()).collect();
         TextCorpus { kind, ends, chunks }
     }
@@ -80,12 +92,23 @@ impl TextCorpus {
     /// A chunk, tokenised now if it is not yet.
     pub(super) fn chunk(&self, tokenizer: &Tokenizer, index: usize) -> &Chunk {
         self.chunks[index].get_or_init(|| {
-            let text = match self.kind {
-                Kind::Sonnet => shakespeare::chunk(index),
-                Kind::Coding => coding::chunk(index),
+            let text = match &self.kind {
+                Kind::Sonnet => shakespeare::chunk(index).into(),
+                Kind::Coding => coding::chunk(index).into(),
+                Kind::Written(text) => {
+                    let begin = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+                    text[begin..self.ends[index] as usize].to_owned().into()
+                }
             };
             Chunk::new(text, tokenizer)
         })
+    }
+
+    /// The chunk that a byte of the whole text lies in, and where in it.
+    pub(super) fn locate(&self, at: u64) -> (usize, usize) {
+        let chunk = self.ends.partition_point(|&end| end <= at);
+        let begin = if chunk == 0 { 0 } else { self.ends[chunk - 1] };
+        (chunk, (at - begin) as usize)
     }
 
     /// The chunk after this one, wrapping.
@@ -97,7 +120,7 @@ impl TextCorpus {
     pub(super) fn draw(&self, tokenizer: &Tokenizer, rng: &mut impl Rng) -> Position {
         let total = self.ends.last().copied().unwrap_or(0);
         let at = below(rng, total);
-        let chunk = self.ends.partition_point(|&end| end <= at);
+        let (chunk, _) = self.locate(at);
         let tokens = self.chunk(tokenizer, chunk).tokens.len();
         Position { chunk, token: below(rng, tokens as u64) as usize }
     }
@@ -132,6 +155,7 @@ pub(crate) struct TextCorpora {
     coding: OnceLock<Arc<TextCorpus>>,
     ordinary: OnceLock<Arc<TokenPool>>,
     decodable: OnceLock<Arc<TokenPool>>,
+    written_pool: OnceLock<Option<WrittenPool>>,
     plain_words: OnceLock<Box<[String]>>,
 }
 
@@ -150,6 +174,12 @@ impl TextCorpora {
             Pool::Decodable => &self.decodable,
         };
         cell.get_or_init(|| Arc::new(TokenPool::new(tokenizer, pool))).clone()
+    }
+
+    /// The ordinary pool as a text, where the tokenizer allows cutting it.
+    pub(super) fn written_pool(&self, tokenizer: &Tokenizer) -> Option<&WrittenPool> {
+        let make = || WrittenPool::new(tokenizer, &self.pool(tokenizer, Pool::Ordinary));
+        tokenizer.splits_at_seams().then(|| self.written_pool.get_or_init(make).as_ref())?
     }
 
     /// Words of small letters, each with a space before it, that are one token wherever they follow one another.

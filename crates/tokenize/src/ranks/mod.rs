@@ -260,3 +260,62 @@ impl Encoding {
         bytes.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::split::is_seam;
+    use super::*;
+
+    fn encode(encoding: &Encoding, text: &str) -> Vec<u32> {
+        let mut tokens = Vec::new();
+        encoding.encode(text, &mut tokens);
+        tokens
+    }
+
+    /// What exact lengths rest on: a text may be cut at any seam and its parts encoded apart.
+    #[test]
+    fn texts_may_be_cut_at_seams() {
+        let bits = prop::sample::select(vec![
+            " ",
+            " ",
+            " ",
+            "  ",
+            "\n",
+            "a",
+            "The",
+            "don't",
+            "'s",
+            "1",
+            "123",
+            "/",
+            ";",
+            "...",
+            "é",
+            "日本",
+            "\u{301}",
+            "<|",
+            "endoftext",
+            "|>",
+            "<|endoftext|>",
+            "\u{a0}",
+            "x=1",
+            "(",
+        ]);
+        let texts = prop::collection::vec(bits, 0..30).prop_map(|parts| parts.concat());
+        let config = ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() };
+        proptest::test_runner::TestRunner::new(config)
+            .run(&texts, |text| {
+                for encoding in &ENCODINGS {
+                    let whole = encode(encoding, &text);
+                    for at in (0..text.len()).filter(|&at| is_seam(text.as_bytes(), at)) {
+                        let parts = [encode(encoding, &text[..at]), encode(encoding, &text[at..])].concat();
+                        prop_assert_eq!(&parts, &whole, "{}: {:?} at {}", encoding.name, text, at);
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+}
