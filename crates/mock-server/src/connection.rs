@@ -42,6 +42,8 @@ pub(crate) struct Gone;
 pub(crate) struct Current {
     /// It counts as load.
     pub(crate) counted: bool,
+    /// It counts as in flight.
+    pub(crate) in_flight: bool,
     pub(crate) head_at: Mono,
     /// When the body was complete.
     pub(crate) received: Option<Mono>,

@@ -4,10 +4,15 @@ use std::io::Write as _;
 
 /// The instant every answer claims to be created at; a fixed one keeps answers equal between runs.
 const CREATED: &str = "1700000000";
-/// What the last chunk reports with `spec-decode`.
-pub(crate) const SPECULATIVE: &str = "\"metrics\":{\"speculative_decoding\":{\"num_spec_tokens\":3,\
-    \"acceptance_histogram\":[1,1,1,2],\"num_spec_steps\":5,\"num_draft_tokens\":15,\
-    \"num_accepted_draft_tokens\":9,\"mean_acceptance_length\":2.8,\"draft_acceptance_rate\":0.6}}";
+/// What the last chunk reports with `spec-decode`, by parity of the request's number.
+const SPECULATIVE: [&str; 2] = [
+    "\"metrics\":{\"speculative_decoding\":{\"num_spec_tokens\":3,\"acceptance_histogram\":[1,1,1,2],\
+     \"num_spec_steps\":5,\"num_draft_tokens\":15,\"num_accepted_draft_tokens\":9,\
+     \"mean_acceptance_length\":2.8,\"draft_acceptance_rate\":0.6}}",
+    "\"metrics\":{\"speculative_decoding\":{\"num_spec_tokens\":3,\"acceptance_histogram\":[2,2,1,0],\
+     \"num_spec_steps\":5,\"num_draft_tokens\":15,\"num_accepted_draft_tokens\":4,\
+     \"mean_acceptance_length\":1.8,\"draft_acceptance_rate\":0.26666666666666666}}",
+];
 /// The arguments of the tool call of fault `tools`, as its two parts spell them inside JSON strings.
 pub(crate) const TOOL_ARGUMENTS: [&str; 2] = [r#"{\"q\":"#, r#"\"hello\"}"#];
 /// A model name for requests that have none.
@@ -97,6 +102,12 @@ pub(crate) fn usage(out: &mut Vec<u8>, usage: Usage) {
     }
     cached(out, usage.cached);
     out.push(b'}');
+}
+
+/// Appends `,"metrics":{…}`.
+pub(crate) fn speculative(out: &mut Vec<u8>, index: u64) {
+    out.push(b',');
+    out.extend_from_slice(SPECULATIVE[(index % 2) as usize].as_bytes());
 }
 
 fn cached(out: &mut Vec<u8>, cached: Option<u64>) {

@@ -193,9 +193,10 @@ impl Worker {
                 return Ok(rest.len());
             }
         };
-        connection.current = Current { counted: head.route.is_load(), head_at: at, ..Current::default() };
+        let load = head.route.is_load();
+        connection.current = Current { counted: load, in_flight: load, head_at: at, ..Current::default() };
         connection.take_ids(&mut head);
-        if head.route.is_load() {
+        if load {
             self.shared.counters.begin();
         }
         if head.expects_continue && rest.len() == length {
@@ -244,6 +245,7 @@ impl Worker {
     ) -> Result<(), Gone> {
         let mut out = std::mem::take(&mut self.out);
         out.clear();
+        self.leave(connection);
         dialect::response(&mut out, status, content_type, keep_alive, body);
         let result = connection.write(&out, false);
         self.out = out;
@@ -415,10 +417,17 @@ impl Worker {
     }
 
     pub(crate) fn writable(&mut self, connection: &mut Connection, slot: usize) -> Fate {
+        let ended = connection.answer.as_ref().is_some_and(|answer| answer.has_ended());
+        if ended {
+            self.leave(connection);
+        }
         if connection.flush().is_err() {
             return Fate::Gone;
         }
         if connection.is_blocked() {
+            if ended {
+                self.rejoin(connection);
+            }
             return Fate::Keep;
         }
         if matches!(connection.phase, Phase::Draining) {
@@ -449,10 +458,16 @@ impl Worker {
             let mut out = std::mem::take(&mut self.out);
             out.clear();
             let next = answer.advance(now(), &mut out);
-            let split = answer.is_split();
+            let (split, ended) = (answer.is_split(), answer.has_ended());
+            if ended {
+                self.leave(connection);
+            }
             let written = if out.is_empty() { Ok(()) } else { connection.write(&out, split) };
             self.out = out;
             written?;
+            if ended && connection.is_blocked() {
+                self.rejoin(connection);
+            }
             match next {
                 // The rest is asked for again once the socket has taken this part.
                 _ if connection.is_blocked() => return Ok(()),
@@ -474,6 +489,17 @@ impl Worker {
         }
     }
 
+    fn leave(&self, connection: &mut Connection) {
+        if std::mem::take(&mut connection.current.in_flight) {
+            self.shared.counters.leave();
+        }
+    }
+
+    fn rejoin(&self, connection: &mut Connection) {
+        connection.current.in_flight = true;
+        self.shared.counters.rejoin();
+    }
+
     fn finish(&mut self, connection: &mut Connection, aborted: bool) {
         if let Some(mut answer) = connection.answer.take() {
             self.ended(connection, answer.status, Some(&answer), aborted);
@@ -492,6 +518,7 @@ impl Worker {
         aborted: bool,
     ) {
         let end = now();
+        self.leave(connection);
         connection.serial = self.serial();
         connection.idle_since = end;
         let current = std::mem::take(&mut connection.current);

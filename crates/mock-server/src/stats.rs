@@ -131,6 +131,17 @@ impl Counters {
         }
     }
 
+    /// The answer is about to be written to its end. Said before the write and not after, so that a client that
+    /// sends its next request on the last byte never sees one more in flight than it has.
+    pub(crate) fn leave(&self) {
+        self.in_flight.fetch_sub(1, Relaxed);
+    }
+
+    /// The write after [`Counters::leave`] did not go through to the end.
+    pub(crate) fn rejoin(&self) {
+        self.in_flight.fetch_add(1, Relaxed);
+    }
+
     pub(crate) fn body(&self, bytes: u64) {
         self.body_bytes.fetch_add(bytes, Relaxed);
     }
@@ -142,7 +153,6 @@ impl Counters {
 
     /// The answer was written, or its client went away.
     pub(crate) fn finish(&self, finished: &Finished) {
-        self.in_flight.fetch_sub(1, Relaxed);
         if finished.aborted {
             self.aborted.fetch_add(1, Relaxed);
         }

@@ -313,6 +313,11 @@ impl Answer {
         }
     }
 
+    /// Whether nothing is left to append.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.step, Step::End(_))
+    }
+
     /// Whether every write is cut into single bytes.
     pub(crate) fn is_split(&self) -> bool {
         self.fault == Fault::Split

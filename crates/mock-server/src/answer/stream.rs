@@ -161,8 +161,7 @@ impl Answer {
             self.event.extend_from_slice(reason);
             self.event.extend_from_slice(b"}]");
             if self.spec_decode {
-                self.event.push(b',');
-                self.event.extend_from_slice(dialect::SPECULATIVE.as_bytes());
+                dialect::speculative(&mut self.event, self.index);
             }
             self.event.push(b'}');
             self.end(out);

@@ -83,8 +83,7 @@ impl Answer {
             dialect::usage(body, usage);
         }
         if self.spec_decode {
-            body.push(b',');
-            body.extend_from_slice(dialect::SPECULATIVE.as_bytes());
+            dialect::speculative(body, self.index);
         }
         body.push(b'}');
     }
