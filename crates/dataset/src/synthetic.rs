@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use aiperf_config::{DatasetConfig, Normal, SyntheticDataset};
+use aiperf_config::{DatasetConfig, EndpointKind, Normal, SyntheticDataset};
 use aiperf_tokenize::seed::{Stream, Streams, below, stream};
-use aiperf_tokenize::{Corpus, Text};
+use aiperf_tokenize::{Corpus, Text, Tokenizer};
 use aiperf_types::{Content, ContextMode, Conversation, TextGroup, Turn};
 
 use crate::file::Finish;
@@ -67,7 +67,7 @@ pub(crate) fn open(
     });
     let (prefixes, _) = shape.prefix_pool.unwrap_or_default();
     let dataset = Synthetic {
-        overhead: overhead(context),
+        overhead: overhead(tokenizer, context),
         turns: streams("turns"),
         delays: streams("delays"),
         lengths: streams("input_length"),
@@ -98,10 +98,18 @@ pub(crate) fn open(
 }
 
 /// Tokens that a server adds to the first and to later prompts of a conversation.
-fn overhead(context: &OpenContext<'_>) -> (u64, u64) {
-    let Some(tokenizer) = context.tokenizer else { return (0, 0) };
+fn overhead(tokenizer: &Tokenizer, context: &OpenContext<'_>) -> (u64, u64) {
     let special = tokenizer.num_special_tokens_to_add();
-    (special, special)
+    let template = tokenizer
+        .chat_template()
+        .filter(|_| context.apply_chat_template && context.endpoint == EndpointKind::Chat);
+    match template {
+        None => (special, special),
+        Some(template) => {
+            let overhead = template.overhead();
+            (special + overhead.first_turn(), overhead.later_turn())
+        }
+    }
 }
 
 impl Synthetic {

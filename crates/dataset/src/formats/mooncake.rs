@@ -147,7 +147,7 @@ impl<'a> Fields<'a> {
 
 /// Whether a record is a row of such a trace, blocks aside; for detection.
 pub(crate) fn fits(text: &str) -> bool {
-    MooncakeCheck::new(EndpointKind::Chat, u32::MAX, Arc::default(), false)
+    MooncakeCheck::new(EndpointKind::Chat, u32::MAX, Arc::default(), false, true)
         .row(text, &mut Found::default(), false)
         .is_ok()
 }
@@ -156,6 +156,8 @@ struct MooncakeCheck {
     endpoint: EndpointKind,
     streaming: bool,
     block_size: u32,
+    /// Prompts can be made.
+    prompts: bool,
     sizes: BlockSizes,
     identity: Option<Identity>,
     records: u64,
@@ -168,11 +170,13 @@ impl MooncakeCheck {
         block_size: u32,
         shared: Arc<OnceLock<[u8; 32]>>,
         streaming: bool,
+        prompts: bool,
     ) -> MooncakeCheck {
         MooncakeCheck {
             endpoint,
             streaming,
             block_size,
+            prompts,
             sizes: BlockSizes::default(),
             identity: Some(Identity::default()),
             records: 0,
@@ -212,6 +216,12 @@ impl MooncakeCheck {
         match input {
             Input::Length => {
                 let length = json::integer("input_length", value)?;
+                if !self.prompts {
+                    return Err(Fault::new(
+                        "input_length",
+                        "prompts need a tokenizer; name one with --tokenizer",
+                    ));
+                }
                 match fields.hash_ids {
                     Some(ids) if check_blocks => self.blocks(length, ids)?,
                     Some(ids) => json::integers("hash_ids", ids, |_| Ok(()))?,
@@ -502,7 +512,13 @@ pub(crate) fn format(
     let block_size = block_size.unwrap_or(BLOCK_SIZE);
     let identity = Arc::new(OnceLock::new());
     LineFormat {
-        check: Box::new(MooncakeCheck::new(endpoint, block_size, Arc::clone(&identity), streaming)),
+        check: Box::new(MooncakeCheck::new(
+            endpoint,
+            block_size,
+            Arc::clone(&identity),
+            streaming,
+            prompts.is_some(),
+        )),
         render: Arc::new(MooncakeRender { prompts, block_size, identity }),
         many_turns: false,
         whole_keys: &["session_id", "hash_ids"],

@@ -1,0 +1,151 @@
+//! Formats told by looking: built ones by name, later ones refused by name.
+
+mod common;
+
+use std::io::Write as _;
+
+use aiperf_config::FileFormat;
+use aiperf_dataset::{DatasetError, Detected, Timing, detect, first_record_timing};
+use common::*;
+
+#[test]
+fn built_formats_are_recognised() {
+    for (name, format, timed) in [
+        ("single_turn.jsonl", FileFormat::SingleTurn, false),
+        ("single_turn_schedule.jsonl", FileFormat::SingleTurn, false),
+        ("single_turn_media.jsonl", FileFormat::SingleTurn, false),
+        ("multi_turn.jsonl", FileFormat::MultiTurn, false),
+        ("random_pool.jsonl", FileFormat::SingleTurn, false),
+        ("random_pool_dir", FileFormat::RandomPool, false),
+        ("mooncake_hash.jsonl", FileFormat::MooncakeTrace, true),
+        ("mooncake_sessions.jsonl", FileFormat::MooncakeTrace, true),
+        ("mooncake_payload.jsonl", FileFormat::MooncakeTrace, true),
+        ("raw_payload_dir", FileFormat::RawPayload, false),
+        ("inputs.json", FileFormat::InputsJson, false),
+    ] {
+        assert_eq!(detect(&data(name)).unwrap(), Detected { format, timed }, "{name}");
+    }
+}
+
+#[test]
+fn a_trace_without_times_is_not_timed() {
+    let (_folder, path) = written("d.jsonl", r#"{"input_length": 5, "timestamp": null}"#);
+    assert_eq!(detect(&path).unwrap(), Detected { format: FileFormat::MooncakeTrace, timed: false });
+}
+
+#[test]
+fn later_formats_are_refused_by_name() {
+    for (name, kind) in [
+        ("bailian.jsonl", "bailian_trace"),
+        ("burst_gpt.csv", "burst_gpt_trace"),
+        ("dag.jsonl", "dag_jsonl"),
+        ("sagemaker_capture.jsonl", "sagemaker_data_capture"),
+        ("tracelab.jsonl", "tracelab"),
+        ("weka_trace.json", "weka_trace"),
+        ("speed_bench/qualitative.jsonl", "speed_bench_qualitative"),
+        ("baseten_minimal.parquet", "parquet"),
+    ] {
+        let error = detect(&data(name)).unwrap_err();
+        assert!(matches!(error, DatasetError::NotBuilt { .. }), "{name}: {error}");
+        assert!(
+            error.to_string().contains(kind) && error.to_string().contains("not supported yet"),
+            "{error}"
+        );
+    }
+    let (_folder, path) =
+        written("azure.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,4,5\n");
+    assert!(detect(&path).unwrap_err().to_string().contains("azure_llm_trace"));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("hour")).unwrap();
+    std::fs::copy(data("sagemaker_capture.jsonl"), folder.path().join("hour/a.jsonl")).unwrap();
+    assert!(detect(folder.path()).unwrap_err().to_string().contains("sagemaker_data_capture"));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data("weka_trace.json"), folder.path().join("a.json")).unwrap();
+    assert!(detect(folder.path()).unwrap_err().to_string().contains("weka_trace"));
+}
+
+fn undetected(line: &str) -> String {
+    let (_folder, path) = written("d.jsonl", line);
+    match detect(&path) {
+        Err(DatasetError::Undetected(message)) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn ambiguity_names_two_candidates_and_the_flag() {
+    let message = undetected(r#"{"messages": [{"role": "user", "content": "hi"}]}"#);
+    for part in ["mooncake_trace", "raw_payload", "--custom-dataset-type"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn nothing_that_fits_asks_for_the_type() {
+    assert!(undetected(r#"{"some": "thing"}"#).contains("--custom-dataset-type"));
+    assert!(undetected("a,b,c").contains("--custom-dataset-type"));
+}
+
+#[test]
+fn an_explicit_type_decides_or_is_contradicted() {
+    let (_folder, path) = written("d.jsonl", r#"{"type": "random_pool", "text": "a"}"#);
+    assert_eq!(detect(&path).unwrap().format, FileFormat::RandomPool);
+    let message = undetected(r#"{"type": "mooncake_trace", "text": "a"}"#);
+    assert!(message.contains("mooncake_trace") && message.contains("cannot handle"), "{message}");
+    let (_folder, path) = written("d.jsonl", r#"{"type": "weka_trace", "text": "a"}"#);
+    assert!(matches!(detect(&path), Err(DatasetError::Undetected(_))));
+}
+
+#[test]
+fn other_values_of_type_are_ignored() {
+    let (_folder, path) = written(
+        "d.jsonl",
+        r#"{"type": "search", "chat_id": 1, "timestamp": 0.5, "input_length": 5, "output_length": 3}"#,
+    );
+    assert!(detect(&path).unwrap_err().to_string().contains("bailian_trace"));
+}
+
+#[test]
+fn gzip_and_byte_order_marks_are_looked_through() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all("\u{feff}\n\n{\"text\": \"a\"}\n".as_bytes()).unwrap();
+    let (_folder, path) = written("d.txt", encoder.finish().unwrap());
+    assert_eq!(detect(&path).unwrap().format, FileFormat::SingleTurn);
+    assert_eq!(text(&load(&path, FileFormat::SingleTurn).unwrap().build(0).unwrap().turns[0]), "a");
+}
+
+#[test]
+fn foreign_bytes_empty_files_and_odd_records_are_plain_errors() {
+    let (_folder, path) = written("d.jsonl", b"\x00\xff\x00\xfe\x01");
+    assert!(matches!(detect(&path), Err(DatasetError::Undetected(_))));
+    let (_folder, path) = written("d.jsonl", "");
+    assert!(matches!(detect(&path), Err(DatasetError::Empty(_))));
+    let (_folder, path) = written("d.jsonl", "[1]");
+    assert!(detect(&path).unwrap_err().to_string().contains("must be a JSON object"));
+    let (_folder, path) = written("d.jsonl", "{\"text\": \"a\",}\n");
+    assert!(detect(&path).unwrap_err().to_string().contains("d.jsonl:1: not valid JSON"));
+    assert!(matches!(detect("no/such".as_ref()), Err(DatasetError::Missing { .. })));
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.bin"), [0, 255, 128]).unwrap();
+    std::fs::write(folder.path().join("b.jsonl"), "{\"text\": \"a\"}").unwrap();
+    assert!(matches!(detect(folder.path()), Err(DatasetError::Undetected(_))));
+}
+
+#[test]
+fn the_first_record_says_what_times_it_has() {
+    let timing = |text: &str, format| {
+        let (_folder, path) = written("d.jsonl", text);
+        let Timing { timestamp, delay, promotes } = first_record_timing(&path, format).unwrap();
+        (timestamp, delay, promotes)
+    };
+    let single = FileFormat::SingleTurn;
+    assert_eq!(timing(r#"{"text": "a", "timestamp": 0}"#, single), (true, false, false));
+    assert_eq!(timing(r#"{"text": "a", "delay": 5}"#, single), (false, true, false));
+    assert_eq!(timing(r#"{"text": "a"}"#, single), (false, false, false));
+    let trace = FileFormat::MooncakeTrace;
+    assert_eq!(timing(r#"{"input_length": 5, "timestamp": 0}"#, trace), (true, false, true));
+    assert_eq!(timing(r#"{"input_length": 5, "timestamp": null}"#, trace), (false, false, true));
+    let turns = r#"{"turns": [{"role": "system", "text": "s"}, {"text": "a", "timestamp": 3}]}"#;
+    assert_eq!(timing(turns, FileFormat::MultiTurn), (true, false, false));
+    assert_eq!(timing("{}", FileFormat::RawPayload), (false, false, false));
+}
