@@ -34,6 +34,9 @@ fn essence(reading: &Reading) -> (Option<RequestError>, String) {
 }
 
 /// A stream is read the same whole, byte by byte, and cut in two at a place that the data choose.
+///
+/// # Panics
+/// When it is not.
 pub fn sse(data: &[u8]) {
     for kind in KINDS {
         let whole = read(kind, "text/event-stream", [data]);
@@ -48,6 +51,9 @@ pub fn sse(data: &[u8]) {
 }
 
 /// The scanner takes for JSON what `serde_json` takes for JSON.
+///
+/// # Panics
+/// When it does not.
 pub fn json(data: &[u8]) {
     let mut scanner = Scanner::new(data);
     let ours = scanner.skip().and_then(|()| scanner.end());
@@ -59,6 +65,9 @@ pub fn json(data: &[u8]) {
 }
 
 /// Chunks (here parted by `0xff`) that follow one another in one stream are read as each would be alone.
+///
+/// # Panics
+/// When they are not.
 pub fn chunks(data: &[u8]) {
     for kind in [EndpointKind::Chat, EndpointKind::Completions] {
         let events: Vec<Vec<u8>> = data
@@ -90,6 +99,9 @@ pub fn chunks(data: &[u8]) {
 }
 
 /// Whole bodies of every kind and authored payloads are taken without harm.
+///
+/// # Panics
+/// When a body depends on how it was cut, or a payload is changed.
 pub fn body(data: &[u8]) {
     for kind in KINDS {
         let whole = read(kind, "application/json", [data]);
@@ -140,7 +152,9 @@ mod tests {
 
     #[test]
     fn the_corpus_breaks_no_promise() {
-        corpus().iter().for_each(|data| all(data));
+        for data in corpus() {
+            all(&data);
+        }
     }
 
     proptest! {

@@ -1,5 +1,15 @@
 //! Request bodies: keys, order, merging, media, history, refusals.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::needless_pass_by_value,
+    clippy::needless_for_each,
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "tests"
+)]
+
 mod common;
 
 use std::sync::Arc;

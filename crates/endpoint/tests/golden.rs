@@ -1,6 +1,16 @@
 //! Recorded exchanges of the reference implementation: our reader sees the same events at the same instants, our
 //! bodies are the same bytes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::needless_pass_by_value,
+    clippy::needless_for_each,
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "tests"
+)]
+
 mod common;
 
 use aiperf_clock::Mono;

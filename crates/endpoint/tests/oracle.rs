@@ -1,6 +1,16 @@
 //! The scanner against a reader that builds a tree: arbitrary JSON with the keys that matter, repeated keys,
 //! escapes, white space and wrong types.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::needless_pass_by_value,
+    clippy::needless_for_each,
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "tests"
+)]
+
 mod common;
 
 use aiperf_config::EndpointKind;
@@ -84,7 +94,7 @@ fn answer() -> impl Strategy<Value = String> {
             r#"[{"index":0,"function":{"name":"f","arguments":"{}"}},{"function":{"arguments":"x"}}]"#
                 .to_owned()
         )),
-        Just(("tool_calls", r#"[{"function":{"name":""}},3]"#.to_owned())),
+        Just(("tool_calls", r#"[{"function":{"name":"n"}},{"function":{"name":""}},3]"#.to_owned())),
         Just(("function_call", r#"{"name":"g","arguments":"()"}"#.to_owned())),
     ];
     let delta = prop::collection::vec(
@@ -99,8 +109,7 @@ fn answer() -> impl Strategy<Value = String> {
         format!("{{{}}}", members.collect::<Vec<_>>().join(","))
     };
     let choice = (
-        select(vec!["delta", "message"]),
-        delta,
+        prop::collection::vec((select(vec!["delta", "message"]), delta), 1..3),
         prop::collection::vec(
             prop_oneof![
                 field("finish_reason"),
@@ -110,8 +119,8 @@ fn answer() -> impl Strategy<Value = String> {
             0..3,
         ),
     )
-        .prop_map(move |(name, delta, mut more)| {
-            more.push((name, object(delta)));
+        .prop_map(move |(deltas, mut more)| {
+            more.extend(deltas.into_iter().map(|(name, delta)| (name, object(delta))));
             object(more)
         });
     let choices = prop::collection::vec(prop_oneof![4 => choice, 1 => json()], 0..3)
@@ -131,19 +140,19 @@ fn answer() -> impl Strategy<Value = String> {
                 "tokens",
             ]),
             prop_oneof![
-                select(vec!["1", "20", "3.0", "null", "-1"]).prop_map(str::to_owned),
-                select(vec![r#"{"cached_tokens":4}"#, r#"{"prompt_tokens":5,"input_tokens":6}"#])
+                6 => select(vec!["1", "20", "3.0", "null", "-1"]).prop_map(str::to_owned),
+                2 => select(vec![r#"{"cached_tokens":4}"#, r#"{"prompt_tokens":5,"input_tokens":6}"#])
                     .prop_map(str::to_owned),
-                json(),
+                1 => json(),
             ],
         ),
-        0..6,
+        0..8,
     )
     .prop_map(object);
     let member = prop_oneof![
         3 => (Just("choices"), choices),
         2 => (Just("object"), select(vec!["\"chat.completion\"", "\"chat.completion.chunk\"", "\"text_completion\"", "null", "\"other\""]).prop_map(str::to_owned)),
-        2 => (Just("usage"), usage),
+        3 => (Just("usage"), usage),
         1 => (Just("error"), select(vec!["null", "\"bad\"", "{}", r#"{"message":"m","code":4,"type":"t"}"#]).prop_map(str::to_owned)),
         1 => (Just("meta"), json()),
         1 => field("x"),

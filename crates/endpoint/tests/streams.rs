@@ -1,5 +1,15 @@
 //! Hand-made answers with the exact events that they must give.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::trivially_copy_pass_by_ref,
+    clippy::needless_pass_by_value,
+    clippy::needless_for_each,
+    clippy::format_collect,
+    clippy::format_push_string,
+    reason = "tests"
+)]
+
 mod common;
 
 use aiperf_clock::Mono;

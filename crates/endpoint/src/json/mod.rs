@@ -8,5 +8,5 @@ mod text;
 
 pub(crate) use find::is_plain;
 pub(crate) use number::{float, integer, unsigned};
-pub(crate) use scan::{Malformed, Scan, Scanner, Text};
+pub(crate) use scan::{Scan, Scanner, Text, fault};
 pub(crate) use text::{push_compact, push_lossy, push_string, push_unquoted};

@@ -5,31 +5,39 @@ use super::find::special;
 /// Nesting that is followed; deeper texts are refused as malformed.
 const MAX_DEPTH: usize = 512;
 
+/// The text is not JSON. Where and why is not carried along, so that results stay in registers: see [`fault`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// Result of a scanning step.
+pub(crate) type Scan<T> = Result<T, Malformed>;
+
 /// Where and why a text is not JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed {
+pub(crate) struct Fault {
     /// Byte offset.
     pub(crate) at: usize,
     /// What was expected there.
     pub(crate) expected: &'static str,
 }
 
-/// Result of a scanning step.
-pub(crate) type Scan<T> = Result<T, Malformed>;
+/// Finds what is wrong with a text that a scanner refused.
+pub(crate) fn fault(json: &[u8]) -> Option<Fault> {
+    let mut scanner = Scanner::new(json);
+    scanner.skip().and_then(|()| scanner.end()).err().and(scanner.fault)
+}
 
 /// A string of a JSON text, between its quotes, still escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text<'a> {
     /// The bytes between the quotes.
     pub(crate) raw: &'a [u8],
-    /// Whether there is an escape among them.
-    pub(crate) escaped: bool,
 }
 
 impl<'a> Text<'a> {
     /// The text itself when nothing in it is escaped or invalid.
     pub(crate) fn plain(self) -> Option<&'a str> {
-        if self.escaped { None } else { std::str::from_utf8(self.raw).ok() }
+        if self.is_escaped() { None } else { std::str::from_utf8(self.raw).ok() }
     }
 
     /// The text as an owned string; invalid UTF-8 becomes U+FFFD.
@@ -37,6 +45,12 @@ impl<'a> Text<'a> {
         let mut out = String::new();
         self.push_to(&mut out);
         out
+    }
+
+    /// Whether there is an escape in it.
+    #[inline]
+    pub(crate) fn is_escaped(self) -> bool {
+        self.raw.contains(&b'\\')
     }
 
     /// Whether there is nothing between the quotes.
@@ -50,16 +64,18 @@ impl<'a> Text<'a> {
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
+    fault: Option<Fault>,
 }
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Scanner<'a> {
-        Scanner { bytes, at: 0 }
+        Scanner { bytes, at: 0, fault: None }
     }
 
     #[cold]
-    pub(crate) fn expected<T>(&self, expected: &'static str) -> Scan<T> {
-        Err(Malformed { at: self.at, expected })
+    pub(crate) fn expected<T>(&mut self, expected: &'static str) -> Scan<T> {
+        self.fault = Some(Fault { at: self.at, expected });
+        Err(Malformed)
     }
 
     #[inline]
@@ -100,7 +116,7 @@ impl<'a> Scanner<'a> {
         let end = special(self.bytes, start);
         if self.bytes.get(end) == Some(&b'"') {
             self.at = end + 1;
-            return Ok(Text { raw: &self.bytes[start..end], escaped: false });
+            return Ok(Text { raw: &self.bytes[start..end] });
         }
         self.at = end;
         self.long_string(start)
@@ -108,28 +124,24 @@ impl<'a> Scanner<'a> {
 
     /// The rest of a string with escapes in it (or of one that is broken).
     fn long_string(&mut self, start: usize) -> Scan<Text<'a>> {
-        let mut escaped = false;
         loop {
             self.at = special(self.bytes, self.at);
             match self.bytes.get(self.at) {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(Text { raw: &self.bytes[start..self.at - 1], escaped });
+                    return Ok(Text { raw: &self.bytes[start..self.at - 1] });
                 }
-                Some(b'\\') => {
-                    escaped = true;
-                    match self.bytes.get(self.at + 1) {
-                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
-                        Some(b'u') => {
-                            let digits = self.bytes.get(self.at + 2..self.at + 6);
-                            if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-                                return self.expected("four hex digits");
-                            }
-                            self.at += 6;
+                Some(b'\\') => match self.bytes.get(self.at + 1) {
+                    Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+                    Some(b'u') => {
+                        let digits = self.bytes.get(self.at + 2..self.at + 6);
+                        if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+                            return self.expected("four hex digits");
                         }
-                        _ => return self.expected("an escape"),
+                        self.at += 6;
                     }
-                }
+                    _ => return self.expected("an escape"),
+                },
                 Some(_) => return self.expected("no control character inside a string"),
                 None => return self.expected("the end of a string"),
             }
@@ -306,7 +318,7 @@ impl<'a> Scanner<'a> {
         loop {
             self.skip_space();
             let key = self.member_key()?;
-            if key.escaped {
+            if key.is_escaped() {
                 member(self, key.to_text().as_bytes())?;
             } else {
                 member(self, key.raw)?;

@@ -7,7 +7,7 @@ impl Text<'_> {
     /// Appends the unescaped text; invalid UTF-8 and lone surrogates become U+FFFD.
     #[inline]
     pub(crate) fn push_to(self, out: &mut String) {
-        if self.escaped {
+        if self.is_escaped() {
             push_escaped(self.raw, out);
         } else {
             push_lossy(self.raw, out);

@@ -13,11 +13,9 @@ pub(super) fn take(state: &mut State, chunk: &Chunk<'_>) -> Option<Channel> {
     if !chunk.is_one_of(&[b"chat.completion.chunk", b"chat.completion"]) {
         return None;
     }
-    let choices = chunk.choices.as_ref()?;
-    let mut channel = choices.first.and_then(|choice| take_choice(state, &choice, 0));
-    for (position, other) in (1..).zip(&choices.others) {
-        let choice = Choice::scan(&mut Scanner::new(other)).unwrap_or_default();
-        channel = strongest(channel, take_choice(state, &choice, position));
+    let mut channel = take_choice(state, &chunk.choices.first, 0);
+    for (position, other) in (1..).zip(&chunk.choices.others) {
+        channel = strongest(channel, take_choice(state, &Choice::of(other), position));
     }
     channel
 }
@@ -41,7 +39,7 @@ pub(super) fn strongest(one: Option<Channel>, other: Option<Channel>) -> Option<
 fn take_choice(state: &mut State, choice: &Choice<'_>, position: u64) -> Option<Channel> {
     let number = choice.index.unwrap_or(position);
     state.finish_reason(choice.finish_reason, number);
-    let delta = &choice.delta;
+    let delta = choice.delta();
     let filled = |text: &Text<'_>| !text.is_empty();
     let content = delta.content.filter(filled);
     if let (Some(content), None, None, None, None, 0, false) = (
@@ -65,7 +63,7 @@ fn take_mixed(
     number: u64,
     content: Option<Text<'_>>,
 ) -> Option<Channel> {
-    let delta = &choice.delta;
+    let delta = choice.delta();
     let thought = delta.thought();
     if let Some(thought) = thought {
         state.think(thought, number);

@@ -10,8 +10,8 @@ use crate::json::{Scan, Scanner, Text, unsigned};
 pub(super) struct Chunk<'a> {
     /// `object`, when it is a string.
     pub(super) object: Option<Text<'a>>,
-    /// `choices`, when it is an array.
-    pub(super) choices: Option<Choices<'a>>,
+    /// `choices`.
+    pub(super) choices: Choices<'a>,
     /// The value of a top-level `error` that says something, or the whole text of an error object.
     pub(super) error: Option<&'a [u8]>,
     /// `usage`, or an envelope that stands for it, when it is an object with members.
@@ -25,7 +25,10 @@ pub(super) struct Chunk<'a> {
 /// `choices`: the first in parts, the others as they stand.
 #[derive(Debug, Default)]
 pub(super) struct Choices<'a> {
-    pub(super) first: Option<Choice<'a>>,
+    /// Whether they are an array at all.
+    pub(super) present: bool,
+    /// Without output when there is none.
+    pub(super) first: Choice<'a>,
     pub(super) others: Vec<&'a [u8]>,
 }
 
@@ -33,8 +36,8 @@ pub(super) struct Choices<'a> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Choice<'a> {
     pub(super) index: Option<u64>,
-    /// `delta` or `message`.
-    pub(super) delta: Delta<'a>,
+    delta: Delta<'a>,
+    message: Delta<'a>,
     /// `text` of a completion.
     pub(super) text: Option<Text<'a>>,
     pub(super) finish_reason: Option<Text<'a>>,
@@ -43,6 +46,8 @@ pub(super) struct Choice<'a> {
 /// What a choice adds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delta<'a> {
+    /// Whether it is an object at all.
+    present: bool,
     pub(super) content: Option<Text<'a>>,
     pub(super) reasoning_content: Option<Text<'a>>,
     pub(super) reasoning: Option<Text<'a>>,
@@ -54,15 +59,16 @@ pub(super) struct Delta<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Validates `json` from end to end and finds the parts.
+    /// Validates `json` from end to end and finds the parts. They are written where they stay: moving what was
+    /// just written in pieces costs more than the scan.
     #[inline]
-    pub(super) fn scan(json: &'a [u8], kind: EndpointKind) -> Scan<Chunk<'a>> {
+    pub(super) fn scan(&mut self, json: &'a [u8], kind: EndpointKind) -> Scan<()> {
+        let chunk = self;
         let mut scanner = Scanner::new(json);
-        let mut chunk = Chunk::default();
         let (mut usage_metadata, mut meta) = (None, None);
         scanner.members(|scanner, key| {
             match key {
-                b"choices" => chunk.choices = Choices::scan(scanner)?,
+                b"choices" => chunk.choices.scan(scanner)?,
                 b"object" => chunk.object = scanner.text()?,
                 b"usage" => chunk.usage = filled(scanner.span()?),
                 b"error" => chunk.error = said(scanner.span()?),
@@ -83,7 +89,7 @@ impl<'a> Chunk<'a> {
         if chunk.error.is_none() && chunk.object.is_some_and(|object| object.raw == b"error") {
             chunk.error = Some(json);
         }
-        Ok(chunk)
+        Ok(())
     }
 
     /// The text of choice 0, when the chunk has no second part that is read. The caller knows that it had output.
@@ -91,9 +97,11 @@ impl<'a> Chunk<'a> {
         if self.error.is_some() || self.usage.is_some() || self.metrics.is_some() || self.vectors {
             return None;
         }
-        let choices = self.choices.as_ref().filter(|choices| choices.others.is_empty())?;
-        let choice = choices.first.filter(|choice| choice.index.unwrap_or(0) == 0)?;
-        let delta = choice.delta;
+        let choice = &self.choices.first;
+        if !self.choices.others.is_empty() || choice.index.unwrap_or(0) > 0 {
+            return None;
+        }
+        let delta = choice.delta();
         let filled = |text: Option<Text<'a>>| text.filter(|text| !text.is_empty());
         if choice.finish_reason.is_some()
             || filled(delta.refusal).is_some()
@@ -115,7 +123,7 @@ impl<'a> Chunk<'a> {
     pub(super) fn is_one_of(&self, names: &[&[u8]]) -> bool {
         match self.object {
             Some(object) => names.contains(&object.raw),
-            None => self.choices.is_some(),
+            None => self.choices.present,
         }
     }
 }
@@ -138,58 +146,71 @@ fn said(span: &[u8]) -> Option<&[u8]> {
 
 impl<'a> Choices<'a> {
     #[inline]
-    fn scan(scanner: &mut Scanner<'a>) -> Scan<Option<Choices<'a>>> {
-        let mut choices = Choices::default();
-        let is_array = scanner.items(|scanner, index| {
+    fn scan(&mut self, scanner: &mut Scanner<'a>) -> Scan<()> {
+        self.first = Choice::default();
+        self.others.clear();
+        self.present = scanner.items(|scanner, index| {
             if index == 0 {
-                choices.first = Some(Choice::scan(scanner)?);
-            } else {
-                choices.others.push(scanner.span()?);
+                return self.first.scan(scanner);
             }
+            self.others.push(scanner.span()?);
             Ok(())
         })?;
-        Ok(is_array.then_some(choices))
+        Ok(())
     }
 }
 
 impl<'a> Choice<'a> {
-    #[inline]
-    pub(super) fn scan(scanner: &mut Scanner<'a>) -> Scan<Choice<'a>> {
+    /// One of the choices after the first.
+    pub(super) fn of(json: &'a [u8]) -> Choice<'a> {
         let mut choice = Choice::default();
-        let (mut delta, mut message) = (None, None);
+        // The chunk was validated: this cannot fail.
+        let _valid = choice.scan(&mut Scanner::new(json));
+        choice
+    }
+
+    #[inline]
+    fn scan(&mut self, scanner: &mut Scanner<'a>) -> Scan<()> {
         scanner.members(|scanner, key| {
             match key {
-                b"index" => choice.index = unsigned(scanner.span()?),
-                b"delta" => delta = Delta::scan(scanner)?,
-                b"message" => message = Delta::scan(scanner)?,
-                b"text" => choice.text = scanner.text()?,
-                b"finish_reason" => choice.finish_reason = scanner.text()?,
+                b"index" => self.index = unsigned(scanner.span()?),
+                b"delta" => self.delta.scan(scanner)?,
+                b"message" => self.message.scan(scanner)?,
+                b"text" => self.text = scanner.text()?,
+                b"finish_reason" => self.finish_reason = scanner.text()?,
                 _ => scanner.skip()?,
             }
             Ok(())
         })?;
-        choice.delta = delta.or(message).unwrap_or_default();
-        Ok(choice)
+        Ok(())
+    }
+
+    /// What the choice adds: its `delta`, else its `message`.
+    #[inline]
+    pub(super) fn delta(&self) -> &Delta<'a> {
+        if self.delta.present { &self.delta } else { &self.message }
     }
 }
 
 impl<'a> Delta<'a> {
     #[inline]
-    fn scan(scanner: &mut Scanner<'a>) -> Scan<Option<Delta<'a>>> {
-        let mut delta = Delta::default();
-        let is_object = scanner.members(|scanner, key| {
+    fn scan(&mut self, scanner: &mut Scanner<'a>) -> Scan<()> {
+        if self.present {
+            *self = Delta::default();
+        }
+        self.present = scanner.members(|scanner, key| {
             match key {
-                b"content" => delta.content = scanner.text()?,
-                b"reasoning_content" => delta.reasoning_content = scanner.text()?,
-                b"reasoning" => delta.reasoning = scanner.text()?,
-                b"refusal" => delta.refusal = scanner.text()?,
-                b"tool_calls" => delta.tool_calls = starting(scanner.span()?, b'['),
-                b"function_call" => delta.function_call = starting(scanner.span()?, b'{'),
+                b"content" => self.content = scanner.text()?,
+                b"reasoning_content" => self.reasoning_content = scanner.text()?,
+                b"reasoning" => self.reasoning = scanner.text()?,
+                b"refusal" => self.refusal = scanner.text()?,
+                b"tool_calls" => self.tool_calls = starting(scanner.span()?, b'['),
+                b"function_call" => self.function_call = starting(scanner.span()?, b'{'),
                 _ => scanner.skip()?,
             }
             Ok(())
         })?;
-        Ok(is_object.then_some(delta))
+        Ok(())
     }
 
     /// The reasoning that counts: `reasoning_content`, else `reasoning`.

@@ -5,7 +5,6 @@ use aiperf_types::Channel;
 use super::State;
 use super::chat::strongest;
 use super::chunk::{Choice, Chunk};
-use crate::json::Scanner;
 
 /// Takes the output of one chunk; what kind it was, if it had any.
 #[inline]
@@ -13,11 +12,9 @@ pub(super) fn take(state: &mut State, chunk: &Chunk<'_>) -> Option<Channel> {
     if !chunk.is_one_of(&[b"text_completion", b"completion"]) {
         return None;
     }
-    let choices = chunk.choices.as_ref()?;
-    let mut channel = choices.first.and_then(|choice| take_choice(state, &choice, 0));
-    for (position, other) in (1..).zip(&choices.others) {
-        let choice = Choice::scan(&mut Scanner::new(other)).unwrap_or_default();
-        channel = strongest(channel, take_choice(state, &choice, position));
+    let mut channel = take_choice(state, &chunk.choices.first, 0);
+    for (position, other) in (1..).zip(&chunk.choices.others) {
+        channel = strongest(channel, take_choice(state, &Choice::of(other), position));
     }
     channel
 }

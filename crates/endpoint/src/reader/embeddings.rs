@@ -50,8 +50,6 @@ fn vector(scanner: &mut Scanner<'_>) -> Scan<bool> {
 fn is_base64(text: Text<'_>) -> bool {
     let body = text.raw.strip_suffix(b"==").or(text.raw.strip_suffix(b"=")).unwrap_or(text.raw);
     // An escaped solidus is the one escape that base64 can need.
-    let plain = |byte: &u8| {
-        byte.is_ascii_alphanumeric() || b"+/-_".contains(byte) || (text.escaped && *byte == b'\\')
-    };
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte) || *byte == b'\\';
     !body.is_empty() && body.iter().all(plain)
 }

@@ -18,7 +18,7 @@ use aiperf_clock::Mono;
 use aiperf_config::EndpointKind;
 use aiperf_types::{Answer, Channel, ContentEvent, RawResponse, RequestError, Usage};
 
-use crate::json::{Malformed, Text, push_lossy};
+use crate::json::{Text, fault, push_lossy};
 use crate::sse::{Event, Sink, Splitter};
 use chunk::Chunk;
 use instants::Instants;
@@ -320,8 +320,9 @@ impl State {
         if let Some((text, target)) = self.template.text(data) {
             return self.same_again(text, target);
         }
-        match Chunk::scan(data, self.plan.kind) {
-            Ok(chunk) => {
+        let mut chunk = Chunk::default();
+        match chunk.scan(data, self.plan.kind) {
+            Ok(()) => {
                 let channel = self.chunk(&chunk);
                 if let (Some(Channel::Text | Channel::Reasoning), Some((text, target))) =
                     (channel, chunk.only_text())
@@ -329,14 +330,14 @@ impl State {
                     self.template.learn(data, text, target);
                 }
             }
-            Err(malformed) => self.malformed(data, malformed),
+            Err(_) => self.malformed(data),
         }
     }
 
     /// A chunk that differs from one before in its text alone.
     #[inline]
     fn same_again(&mut self, text: &[u8], target: Target) {
-        let text = Text { raw: text, escaped: false };
+        let text = Text { raw: text };
         match target {
             Target::Text => {
                 self.say(text, 0);
@@ -350,12 +351,12 @@ impl State {
     }
 
     #[cold]
-    fn malformed(&mut self, data: &[u8], malformed: Malformed) {
+    fn malformed(&mut self, data: &[u8]) {
         let mut message = String::from("not JSON: ");
         // Four bytes a character at most; the error cuts to its own limit.
         push_lossy(&data[..data.len().min(4 * 4096)], &mut message);
         let mut error = RequestError::new(None, "MalformedResponseError", message);
-        error.cause = Some(format!("expected {} at byte {}", malformed.expected, malformed.at));
+        error.cause = fault(data).map(|fault| format!("expected {} at byte {}", fault.expected, fault.at));
         self.fail(error);
     }
 
@@ -412,11 +413,12 @@ impl State {
         let body = std::mem::take(&mut self.body);
         let data = body.trim_ascii();
         if !data.is_empty() {
-            match Chunk::scan(data, self.plan.kind) {
-                Ok(chunk) => {
+            let mut chunk = Chunk::default();
+            match chunk.scan(data, self.plan.kind) {
+                Ok(()) => {
                     self.chunk(&chunk);
                 }
-                Err(malformed) => self.malformed(data, malformed),
+                Err(_) => self.malformed(data),
             }
         }
         if self.plan.keep_raw {

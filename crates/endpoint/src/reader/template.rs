@@ -58,7 +58,7 @@ mod tests {
     fn learned(data: &[u8], text: &str) -> Template {
         let at = data.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
         let mut template = Template::default();
-        template.learn(data, Text { raw: &data[at..at + text.len()], escaped: false }, Target::Text);
+        template.learn(data, Text { raw: &data[at..at + text.len()] }, Target::Text);
         template
     }
 

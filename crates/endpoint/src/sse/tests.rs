@@ -223,7 +223,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
     fn the_same_events_for_every_cut(bytes in pieces(), cuts in prop::collection::vec(any::<usize>(), 0..12)) {

@@ -1,6 +1,11 @@
 //! Shared by the integration tests.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "helpers of tests, in the form of the API"
+)]
 
 use aiperf_clock::Mono;
 use aiperf_config::{ConnectionReuse, EndpointConfig, EndpointKind, Target};
