@@ -7,6 +7,8 @@ mod detect;
 mod error;
 mod file;
 mod formats;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod growing;
 mod identity;
 mod index;
