@@ -2,7 +2,6 @@
 
 use aiperf_config::{RunConfig, redact_text};
 use aiperf_run::{RunEnd, RunError};
-use aiperf_run::{RunEnd, RunError};
 use clap::ArgMatches;
 
 use crate::environment::Environment;
