@@ -14,6 +14,7 @@ mod dialect;
 mod draw;
 mod fault;
 mod head;
+mod load;
 mod log;
 mod scan;
 mod serve;

@@ -6,14 +6,12 @@ use std::time::Duration;
 use aiperf_clock::{Mono, now};
 use rustix::net::{Shutdown, shutdown, sockopt};
 
-use crate::answer::{Answer, Ending, MOST_TOKENS, Next, Order, Prompt};
+use crate::answer::{Answer, Ending, Next};
 use crate::connection::{Connection, Current, Gone, Phase};
 use crate::dechunk::Dechunker;
-use crate::dialect::{self, Kind};
-use crate::head::{self, Framing, Head, LONGEST_BODY, LONGEST_HEAD, Route};
+use crate::dialect;
+use crate::head::{self, Framing, LONGEST_BODY, LONGEST_HEAD};
 use crate::log::Entry;
-use crate::scan::{self, Facts, Limit};
-use crate::settings::UsageMode;
 use crate::stats::Finished;
 use crate::worker::Worker;
 
@@ -37,17 +35,6 @@ impl From<Gone> for Fate {
     fn from(_: Gone) -> Fate {
         Fate::Gone
     }
-}
-
-/// A refusal of a request whose head was fine.
-struct Refusal {
-    status: u16,
-    body: Vec<u8>,
-}
-
-fn refusal(status: u16, message: &str, parameter: Option<&str>, code: Option<&str>) -> Refusal {
-    let body = dialect::error(message, "invalid_request_error", parameter, &code.into());
-    Refusal { status, body }
 }
 
 impl Worker {
@@ -235,7 +222,7 @@ impl Worker {
         }
     }
 
-    fn respond(
+    pub(crate) fn respond(
         &mut self,
         connection: &mut Connection,
         status: u16,
@@ -252,153 +239,6 @@ impl Worker {
         result
     }
 
-    /// Answers a request whose body is complete. The connection is ready for the next head unless it answers still.
-    fn request(
-        &mut self,
-        connection: &mut Connection,
-        slot: usize,
-        head: Head,
-        body: &[u8],
-        at: Mono,
-    ) -> Result<(), Fate> {
-        connection.current.received = Some(at);
-        let keep_alive = head.keep_alive;
-        let refused = match head.route {
-            Route::Chat => self.load(connection, slot, Kind::Chat, head, body, at),
-            Route::Completions => self.load(connection, slot, Kind::Completions, head, body, at),
-            Route::Embeddings => self.load(connection, slot, Kind::Embeddings, head, body, at),
-            Route::Unknown => {
-                self.shared.counters.body(body.len() as u64);
-                Err(refusal(404, "there is nothing at this path", None, None))
-            }
-            route => {
-                let (content_type, text) = self.look(route);
-                self.respond(connection, 200, content_type, keep_alive, text.as_bytes())?;
-                connection.idle_since = at;
-                return if keep_alive { Ok(()) } else { Err(Fate::Close) };
-            }
-        };
-        match refused {
-            Ok(()) => self.pump(connection, slot),
-            Err(refusal) => {
-                self.respond(connection, refusal.status, "application/json", keep_alive, &refusal.body)?;
-                self.ended(connection, Some(refusal.status), None, false);
-                if keep_alive { Ok(()) } else { Err(Fate::Close) }
-            }
-        }
-    }
-
-    /// The answer to a look at the mock itself.
-    fn look(&self, route: Route) -> (&'static str, String) {
-        let counters = &self.shared.counters;
-        match route {
-            Route::Metrics => ("text/plain; version=0.0.4; charset=utf-8", counters.prometheus()),
-            Route::Models => ("application/json", models(&self.shared.settings.models)),
-            Route::Reset => {
-                counters.reset();
-                ("application/json", counters.stats().json())
-            }
-            _ => ("application/json", counters.stats().json()),
-        }
-    }
-
-    /// Begins the answer to a load request.
-    fn load(
-        &mut self,
-        connection: &mut Connection,
-        slot: usize,
-        kind: Kind,
-        head: Head,
-        body: &[u8],
-        at: Mono,
-    ) -> Result<(), Refusal> {
-        let shared = std::sync::Arc::clone(&self.shared);
-        let index = shared.counters.arrive();
-        shared.counters.body(body.len() as u64);
-        let fault = head.asked.or(shared.settings.plan.of(index)).map_err(|name| {
-            refusal(400, &format!("`{name}` is no fault of the mock server"), Some("fault"), None)
-        })?;
-        let mut facts = std::mem::take(&mut self.facts);
-        let order = self.order(kind, &mut facts, body).map(|order| Order {
-            index,
-            fault,
-            received: at,
-            http11: head.http11,
-            keep_alive: head.keep_alive,
-            ..order
-        });
-        let started = order.map(|order| {
-            let mut answer = self.spare.pop().unwrap_or_else(|| Box::new(Answer::new(&self.shared.settings)));
-            answer.start(&order, &shared.settings, &shared.vectors[usize::from(facts.base64)]);
-            connection.serial = self.serial();
-            match (order.prompt, &self.counting) {
-                (Prompt::Pending, Some(counting)) => {
-                    counting.count(slot, connection.serial, body, &facts);
-                }
-                (Prompt::Known(tokens), _) => self.shared.counters.prompt(tokens),
-                _ => {}
-            }
-            connection.answer = Some(answer);
-            connection.phase = Phase::Answering;
-        });
-        self.facts = facts;
-        started
-    }
-
-    /// Reads the body; what the head says is filled in by the caller.
-    fn order<'b>(&self, kind: Kind, facts: &mut Facts, body: &'b [u8]) -> Result<Order<'b>, Refusal> {
-        if scan::scan(body, facts).is_err() {
-            return Err(refusal(400, "the request body is not a JSON object", None, None));
-        }
-        let (present, field) = match kind {
-            Kind::Chat => (facts.messages, "messages"),
-            Kind::Completions => (facts.prompt, "prompt"),
-            Kind::Embeddings => (facts.input || facts.messages, "input"),
-        };
-        if !present {
-            return Err(refusal(400, &format!("`{field}` is missing"), Some(field), None));
-        }
-        let limit = match limit("max_completion_tokens", facts.max_completion_tokens)? {
-            Some(limit) => Some(limit),
-            None => limit("max_tokens", facts.max_tokens)?,
-        };
-        let min_tokens = limit_or_zero("min_tokens", facts.min_tokens)?;
-        let settings = &self.shared.settings;
-        let model = match facts.model {
-            // The whole body was checked to be UTF-8, and a string begins and ends at a character.
-            Some(text) => std::str::from_utf8(&body[text.start..text.end]).unwrap_or(dialect::MODEL),
-            None => dialect::MODEL,
-        };
-        if let (Some(text), false) = (facts.model, settings.models.is_empty()) {
-            let name = scan::unescape(body, text);
-            if !settings.models.contains(&name) {
-                let message = format!("the model `{name}` does not exist");
-                return Err(refusal(404, &message, Some("model"), Some("model_not_found")));
-            }
-        }
-        let prompt = match settings.usage {
-            UsageMode::Off => Prompt::Off,
-            UsageMode::Exact if !facts.texts.is_empty() => Prompt::Pending,
-            _ => Prompt::Known(facts.joined_bytes() / 4 + facts.token_ids),
-        };
-        Ok(Order {
-            kind,
-            index: 0,
-            fault: crate::Fault::Ok,
-            stream: facts.stream,
-            include_usage: facts.include_usage,
-            continuous_usage: facts.continuous_usage,
-            limit,
-            min_tokens,
-            model,
-            prompt,
-            inputs: if facts.input { facts.inputs } else { 1 },
-            received: Mono(0),
-            http11: true,
-            keep_alive: true,
-        })
-    }
-
     /// A deadline of the connection has come.
     pub(crate) fn due(&mut self, connection: &mut Connection, slot: usize) -> Fate {
         if matches!(connection.phase, Phase::Draining) {
@@ -409,11 +249,9 @@ impl Worker {
 
     /// The prompt tokens of the current request are known.
     pub(crate) fn counted(&mut self, connection: &mut Connection, slot: usize, tokens: u64) -> Fate {
-        match &mut connection.answer {
-            Some(answer) if answer.prompt == Prompt::Pending => answer.prompt = Prompt::Known(tokens),
-            _ => return Fate::Keep,
-        }
-        self.go_on(connection, slot)
+        let waited = connection.answer.as_mut().is_some_and(|answer| answer.counted(tokens));
+        // One that has not stopped has a deadline of its own, and a second one would follow it to its end.
+        if waited { self.go_on(connection, slot) } else { Fate::Keep }
     }
 
     pub(crate) fn writable(&mut self, connection: &mut Connection, slot: usize) -> Fate {
@@ -449,7 +287,7 @@ impl Worker {
     }
 
     /// Writes what is due of the answer and notes when more will be.
-    fn pump(&mut self, connection: &mut Connection, slot: usize) -> Result<(), Fate> {
+    pub(crate) fn pump(&mut self, connection: &mut Connection, slot: usize) -> Result<(), Fate> {
         loop {
             if connection.is_blocked() {
                 return Ok(());
@@ -510,7 +348,7 @@ impl Worker {
     }
 
     /// Accounts for a request that is over, answered or not.
-    fn ended(
+    pub(crate) fn ended(
         &mut self,
         connection: &mut Connection,
         status: Option<u16>,
@@ -580,30 +418,4 @@ impl Connection {
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Head) && self.input.is_empty() && !self.is_blocked()
     }
-}
-
-fn limit(name: &str, limit: Limit) -> Result<Option<u64>, Refusal> {
-    match limit {
-        Limit::Absent => Ok(None),
-        Limit::Count(tokens) if (1..=MOST_TOKENS).contains(&tokens) => Ok(Some(tokens)),
-        _ => {
-            let message = format!("`{name}` must be a whole number from 1 to {MOST_TOKENS}");
-            Err(refusal(400, &message, Some(name), None))
-        }
-    }
-}
-
-fn limit_or_zero(name: &str, value: Limit) -> Result<u64, Refusal> {
-    if value == Limit::Count(0) { Ok(0) } else { limit(name, value).map(Option::unwrap_or_default) }
-}
-
-/// The list of `/v1/models`.
-fn models(names: &[String]) -> String {
-    let default = [dialect::MODEL.to_owned()];
-    let names = if names.is_empty() { &default[..] } else { names };
-    let data: Vec<serde_json::Value> = names
-        .iter()
-        .map(|name| serde_json::json!({"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "mock"}))
-        .collect();
-    serde_json::json!({"object": "list", "data": data}).to_string()
 }

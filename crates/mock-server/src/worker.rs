@@ -227,6 +227,7 @@ impl Worker {
                     } else {
                         self.shared.inboxes[thread].send(Message::Connection(socket, accepted));
                     }
+                    self.fire();
                 }
                 Err(Errno::WOULDBLOCK) => return,
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {

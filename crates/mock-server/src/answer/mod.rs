@@ -103,6 +103,8 @@ pub(crate) struct Answer {
     cached_tokens: Option<u64>,
     limit: Option<u64>,
     pub(crate) prompt: Prompt,
+    /// It last stopped for want of its prompt tokens.
+    awaits_count: bool,
     inputs: u64,
     http11: bool,
     keep_alive: bool,
@@ -158,6 +160,7 @@ impl Answer {
             cached_tokens: settings.cached_tokens,
             limit: None,
             prompt: Prompt::Off,
+            awaits_count: false,
             inputs: 0,
             http11: true,
             keep_alive: true,
@@ -206,6 +209,7 @@ impl Answer {
         self.include_usage = usage && (order.include_usage || !self.stream);
         self.continuous_usage = usage && order.continuous_usage;
         self.prompt = if usage { order.prompt } else { Prompt::Off };
+        self.awaits_count = false;
         self.limit = order.limit;
         self.inputs = order.inputs;
         self.http11 = order.http11;
@@ -276,26 +280,30 @@ impl Answer {
                 Step::Hung => return Next::Never,
                 _ if now < self.due => return Next::At(self.due),
                 Step::Head => self.head(out),
-                Step::Token => {
-                    if self.continuous_usage && self.prompt == Prompt::Pending {
-                        return Next::Count;
-                    }
-                    self.token(now, out);
+                Step::Token if self.continuous_usage && self.prompt == Prompt::Pending => {
+                    return self.await_count();
                 }
-                Step::Finish => {
-                    if self.include_usage && self.prompt == Prompt::Pending {
-                        return Next::Count;
-                    }
-                    self.finish(out);
+                Step::Finish | Step::Whole if self.include_usage && self.prompt == Prompt::Pending => {
+                    return self.await_count();
                 }
-                Step::Whole => {
-                    if self.include_usage && self.prompt == Prompt::Pending {
-                        return Next::Count;
-                    }
-                    self.whole(now, out);
-                }
+                Step::Token => self.token(now, out),
+                Step::Finish => self.finish(out),
+                Step::Whole => self.whole(now, out),
             }
         }
+    }
+
+    fn await_count(&mut self) -> Next {
+        self.awaits_count = true;
+        Next::Count
+    }
+
+    /// Takes the prompt tokens; true when the answer has stopped for them.
+    pub(crate) fn counted(&mut self, tokens: u64) -> bool {
+        if self.prompt == Prompt::Pending {
+            self.prompt = Prompt::Known(tokens);
+        }
+        std::mem::take(&mut self.awaits_count)
     }
 
     /// Gives back what an unusually long answer took.

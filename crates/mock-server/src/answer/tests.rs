@@ -235,7 +235,7 @@ fn usage_waits_for_the_count_and_only_where_it_is_needed() {
     let mut out = Vec::new();
     assert_eq!(answer.advance(end, &mut out), Next::Count);
     assert_eq!(String::from_utf8(out.clone()).unwrap().matches("hello").count(), 4);
-    answer.prompt = Prompt::Known(7);
+    assert!(answer.counted(7) && !answer.counted(7));
     assert_eq!(answer.advance(end, &mut out), Next::End(Ending::KeepAlive));
     assert!(String::from_utf8(out).unwrap().contains("\"prompt_tokens\":7"));
 
