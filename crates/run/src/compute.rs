@@ -306,7 +306,7 @@ impl Worker {
 
     /// Gives finished lines to their files, once there are `at_least` bytes of them.
     fn hand_over(&mut self, at_least: usize) {
-        let mut give = |sink: &Option<RecordSink>, lines: &mut Vec<u8>, count: &mut u64| {
+        let give = |sink: &Option<RecordSink>, lines: &mut Vec<u8>, count: &mut u64| {
             if let Some(sink) = sink
                 && !lines.is_empty()
                 && lines.len() >= at_least

@@ -74,7 +74,7 @@ impl Monitor {
                 } else {
                     // Whole lines only: what is in a file then ends with a record.
                     for sink in [&shared.records, &shared.raw].into_iter().flatten() {
-                        sink.flush(now());
+                        sink.seal(now());
                     }
                     screen.bar(String::new());
                     std::process::exit(130);

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use aiperf_clock::{Anchor, now};
 use aiperf_config::{DatasetSource, ExportLevel, FileFormat, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
