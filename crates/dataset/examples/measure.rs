@@ -102,8 +102,9 @@ fn main() {
         }
         let dataset = open(&config, &fixed).unwrap();
         build_all(&*dataset, 2_000);
-        let tokens: u64 =
-            (0..2_000).map(|index| dataset.build(index).unwrap().turns[0].text_tokens.unwrap()).sum();
+        let tokens: Vec<u64> =
+            (0..2_000).map(|index| dataset.build(index).unwrap().turns[0].text_tokens.unwrap()).collect();
+        let tokens: u64 = tokens.iter().sum();
         println!(
             "mooncake rows of {} tokens: {:.0} us per build",
             tokens / 2_000,

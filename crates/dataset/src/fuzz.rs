@@ -9,6 +9,9 @@ use aiperf_tokenize::Tokenizer;
 use crate::{Len, OpenContext, open};
 
 /// Opens a file of `bytes` as `format` and builds some of what is in it.
+///
+/// # Panics
+/// When what was indexed cannot be built: that is the finding.
 pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpoint: EndpointKind) {
     with_file(bytes, |path| {
         let tokenizer = Tokenizer::builtin();

@@ -70,7 +70,9 @@ mod tests {
 
     fn identity(records: &[&str]) -> [u8; 32] {
         let mut identity = Identity::default();
-        records.iter().for_each(|record| identity.add(record));
+        for record in records {
+            identity.add(record);
+        }
         identity.finish()
     }
 

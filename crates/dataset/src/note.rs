@@ -86,3 +86,31 @@ impl fmt::Display for Note {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_note_says_how_many_and_what_happens() {
+        let cases = [
+            (Note::OutputLengthRaised { turns: 3 }, NoteLevel::Warning, "3 turn(s)", "1 is sent"),
+            (Note::DelayNotFinite { turns: 2 }, NoteLevel::Warning, "2 turn(s)", "left out"),
+            (
+                Note::LongDelay { longest_ms: 61_500.0 },
+                NoteLevel::Warning,
+                "61.5 s",
+                "--inter-turn-delay-cap-seconds",
+            ),
+            (Note::OutsideWindow { rows: 7 }, NoteLevel::Info, "7 row(s)", "left out"),
+            (Note::SessionsCutByWindow { sessions: 4 }, NoteLevel::Warning, "4 session(s)", "no timestamp"),
+            (Note::ExtraBesidePayload { rows: 5 }, NoteLevel::Warning, "5 row(s)", "`extra` is not"),
+            (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
+        ];
+        for (note, level, count, consequence) in cases {
+            let text = note.to_string();
+            assert_eq!(note.level(), level);
+            assert!(text.contains(count) && text.contains(consequence) && !text.ends_with('.'), "{text}");
+        }
+    }
+}

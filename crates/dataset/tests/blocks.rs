@@ -1,4 +1,5 @@
 //! Prompts of numbered blocks: equal numbers are equal text, wherever and whenever they are made.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Generated conversations: lengths, streams that do not touch each other, entries that do not depend on others.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
 

@@ -1,5 +1,11 @@
 //! What the tests of datasets have in common.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test binary uses its part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::unwrap_used,
+    reason = "helpers of tests, of which each test binary uses its part"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,7 +110,7 @@ pub fn schedule_within(
 
 /// Text of a file of these lines, opened and expected to fail; the message without the folder.
 pub fn refusal(format: FileFormat, lines: &[&str]) -> String {
-    let (folder, path) = written("d.jsonl", &lines.join("\n"));
+    let (folder, path) = written("d.jsonl", lines.join("\n"));
     let error = load(&path, format).err().unwrap_or_else(|| panic!("accepted: {lines:?}"));
     error.to_string().replace(&format!("{}/", folder.path().display()), "")
 }
