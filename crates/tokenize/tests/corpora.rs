@@ -1,5 +1,7 @@
 //! What is drawn depends on the seed and on nothing else.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::thread;
 
 use aiperf_tokenize::corpus::{Pool, TokenPool};

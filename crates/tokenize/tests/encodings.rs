@@ -1,5 +1,7 @@
 //! The embedded encodings against the published vectors and against the crate whose ranks they carry.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use aiperf_tokenize::{OpenOptions, Tokenizer};
 use proptest::prelude::*;
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! Texts of n tokens have n tokens, by tokenising them again whole.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use aiperf_tokenize::seed::{Streams, below};
 use aiperf_tokenize::{Corpus, CorpusKind, OpenOptions, Text, Tokenizer};
 

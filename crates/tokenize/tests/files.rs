@@ -1,9 +1,11 @@
 //! Tokenizers from files: a `tokenizer.json` beside its configuration, in a folder or in a hub cache.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
 use std::fs;
 use std::path::Path;
 
-use aiperf_tokenize::{OpenOptions, Tokenizer, TokenizerError};
+use aiperf_tokenize::{OpenOptions, Overhead, Tokenizer, TokenizerError};
 use serde_json::Value;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/byte-bpe");
@@ -54,8 +56,9 @@ fn the_chat_template_gives_the_expected_text_tokens_and_cost() {
     assert_eq!(tokens, numbers(&chat["ids"]));
     let cost = &expected()["chat_overhead"];
     let overhead = template.overhead();
-    assert_eq!(overhead.fixed, cost["per_request_fixed"].as_f64().unwrap());
-    assert_eq!(overhead.wrap, cost["per_message_wrap"].as_f64().unwrap());
+    let figure = |key: &str| cost[key].as_f64().unwrap();
+    let expected = Overhead { fixed: figure("per_request_fixed"), wrap: figure("per_message_wrap") };
+    assert_eq!(overhead, expected);
     assert_eq!((overhead.first_turn(), overhead.later_turn()), (11, 7));
     assert!(Tokenizer::builtin().chat_template().is_none());
 }
@@ -96,7 +99,7 @@ fn the_tool_template_is_used_when_there_are_tools() {
     assert_eq!(template.render("[]", None, true).unwrap(), "plain");
     assert_eq!(template.render("[]", Some("[{}]"), true).unwrap(), "tools");
     // A template that does not render messages has no cost that could be known.
-    assert_eq!(template.overhead(), aiperf_tokenize::Overhead::default());
+    assert_eq!(template.overhead(), Overhead::default());
     fs::write(folder.path().join("chat_template.jinja"), "from the file\n").unwrap();
     let tokenizer = open(folder.path().to_str().unwrap()).unwrap();
     assert_eq!(tokenizer.chat_template().unwrap().render("[]", None, true).unwrap(), "from the file");

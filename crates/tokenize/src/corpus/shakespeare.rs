@@ -75,10 +75,10 @@ mod tests {
             total += len;
         }
         assert_eq!((chunk_lens().len(), total), (499, 4_995_331));
-        let digest = all.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let digest = format!("{:x}", all.finalize());
         assert_eq!(digest, "8fc0fc918e394a3dbbff6684d373e6661213ad23911097d2d915c4f9e9f73c71");
         assert!(include_str!("../../corpus/PROVENANCE.md").contains(&digest));
-        let packed = Sha256::digest(PACKED).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let packed = format!("{:x}", Sha256::digest(PACKED));
         assert!(include_str!("../../corpus/PROVENANCE.md").contains(&packed));
     }
 
