@@ -6,7 +6,7 @@
 Lines are trimmed, runs of white space within them become one space, lines without a letter or digit are dropped
 (empty ones, rules, markup left over). The rest is joined by single spaces; a chunk closes at the line where it
 reaches 10,000 characters, and every chunk begins with a space, so that the text runs on over the edges and from
-its end to its beginning. Chunks are packed by the dozen as independent raw deflate blocks.
+its end to its beginning. Sixteen chunks at a time are packed as an independent raw deflate block.
 """
 
 import pathlib

@@ -49,6 +49,12 @@ pub enum TokenizerError {
         /// What lies in it.
         found: String,
     },
+    /// A file of a kind that is not read.
+    #[error(
+        "{0} is no tokenizer.json, the only tokenizer file this version reads; give --tokenizer such a file or its \
+         folder, a cached repository, or `builtin`, or use --use-server-token-count"
+    )]
+    UnsupportedFile(PathBuf),
     /// A file that cannot be read.
     #[error("cannot read {path}: {cause}")]
     Unreadable {

@@ -36,7 +36,12 @@ impl Tokenizer {
             return read_folder(source, &path, None);
         }
         if path.exists() {
-            return read_file(source, &path, None);
+            let is_json = path.extension().is_some_and(|extension| extension == "json");
+            return if is_json {
+                read_file(source, &path, None)
+            } else {
+                Err(TokenizerError::UnsupportedFile(path))
+            };
         }
         if is_path(source) {
             return Err(TokenizerError::PathNotFound(path));

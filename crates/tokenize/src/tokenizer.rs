@@ -1,5 +1,6 @@
 //! One tokenizer, whatever kind it is.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::chat::{ChatTemplate, Compiled, TemplateSource};
@@ -8,28 +9,36 @@ use crate::huggingface::HuggingFace;
 use crate::ranks::Encoding;
 
 /// Counts, encodes and decodes. Immutable; a clone is another handle to the same tokenizer.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tokenizer {
     inner: Arc<Inner>,
 }
 
-#[derive(Debug)]
+impl fmt::Debug for Tokenizer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, revision) = (self.name(), self.revision());
+        formatter
+            .debug_struct("Tokenizer")
+            .field("name", &name)
+            .field("revision", &revision)
+            .finish_non_exhaustive()
+    }
+}
+
 struct Inner {
     name: String,
     revision: Option<String>,
     engine: Engine,
     corpora: TextCorpora,
-    template: OnceLock<Option<Arc<Compiled>>>,
+    template: OnceLock<Result<Arc<Compiled>, String>>,
 }
 
-#[derive(Debug)]
 enum Engine {
     Ranks(&'static Encoding),
     File(Box<Loaded>),
 }
 
 /// What the files of a tokenizer hold.
-#[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) tokenizer: HuggingFace,
     pub(crate) separator: Option<u32>,
@@ -132,11 +141,19 @@ impl Tokenizer {
 
     /// The chat template, where the tokenizer has one that can be read. Embedded encodings have none.
     pub fn chat_template(&self) -> Option<ChatTemplate> {
+        let compiled = self.compiled_template()?.as_ref().ok()?;
+        Some(ChatTemplate::new(compiled.clone(), self.clone()))
+    }
+
+    /// Why [`Tokenizer::chat_template`] gives none although the tokenizer comes with one.
+    pub fn chat_template_fault(&self) -> Option<&str> {
+        self.compiled_template()?.as_ref().err().map(String::as_str)
+    }
+
+    fn compiled_template(&self) -> Option<&Result<Arc<Compiled>, String>> {
         let Engine::File(file) = &self.inner.engine else { return None };
         let source = file.template.as_ref()?;
-        let compiled =
-            self.inner.template.get_or_init(|| Compiled::new(source).ok().map(Arc::new)).clone()?;
-        Some(ChatTemplate::new(compiled, self.clone()))
+        Some(self.inner.template.get_or_init(|| Compiled::new(source).map(Arc::new)))
     }
 
     /// Whether a token number stands for text.

@@ -105,6 +105,15 @@ fn the_tool_template_is_used_when_there_are_tools() {
     assert_eq!(tokenizer.chat_template().unwrap().render("[]", None, true).unwrap(), "from the file");
 }
 
+#[test]
+fn a_template_that_cannot_be_read_says_why() {
+    let (_folder, tokenizer) = with_template(&"{% if %}".into());
+    assert!(tokenizer.chat_template().is_none());
+    assert!(tokenizer.chat_template_fault().unwrap().contains("default"));
+    let (_folder, tokenizer) = with_template(&"{{ messages }}".into());
+    assert_eq!(tokenizer.chat_template_fault(), None);
+}
+
 fn copy_to(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     for name in ["tokenizer.json", "tokenizer_config.json"] {
@@ -177,6 +186,8 @@ fn files_of_other_kinds_are_refused_by_name() {
     for part in ["tokenizer.json", "tokenizer.model", "tokenization_kimi.py", "never run", "builtin"] {
         assert!(text.contains(part), "{text}");
     }
+    let file = folder.path().join("tokenizer.model");
+    assert!(matches!(open(file.to_str().unwrap()), Err(TokenizerError::UnsupportedFile(_))));
     fs::write(folder.path().join("tokenizer.json"), "{}").unwrap();
     let error = open(folder.path().to_str().unwrap()).unwrap_err();
     assert!(matches!(error, TokenizerError::Invalid { .. }), "{error}");

@@ -13,6 +13,9 @@ mod shakespeare;
 mod text;
 mod words;
 
+use std::fmt;
+use std::sync::Arc;
+
 use crate::Tokenizer;
 use crate::seed::Rng;
 
@@ -36,16 +39,22 @@ pub enum CorpusKind {
 
 /// A corpus seen through one tokenizer. A clone is another handle; handles of the same kind and tokenizer share
 /// what is tokenised.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Corpus {
     tokenizer: Tokenizer,
     source: Source,
 }
 
+impl fmt::Debug for Corpus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Corpus").field("tokenizer", &self.tokenizer).finish_non_exhaustive()
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Source {
-    Text(std::sync::Arc<TextCorpus>),
-    Tokens(std::sync::Arc<TokenPool>),
+    Text(Arc<TextCorpus>),
+    Tokens(Arc<TokenPool>),
 }
 
 impl Corpus {
