@@ -69,7 +69,8 @@ pub(crate) struct Shared {
 /// The way in for network threads.
 pub(crate) struct Queue {
     exchanges: Sender<Exchange>,
-    accepted: AtomicU64,
+    /// Exchanges handed over so far.
+    accepted: Arc<AtomicU64>,
 }
 
 impl ExchangeSink for Queue {
@@ -77,13 +78,6 @@ impl ExchangeSink for Queue {
         self.accepted.fetch_add(1, Ordering::Relaxed);
         // The threads outlive the network: a closed queue means the process is going down.
         let _ = self.exchanges.send(exchange);
-    }
-}
-
-impl Queue {
-    /// Exchanges handed over so far.
-    pub(crate) fn accepted(&self) -> u64 {
-        self.accepted.load(Ordering::Relaxed)
     }
 }
 
@@ -97,6 +91,8 @@ pub(crate) struct Pool {
 pub(crate) struct Ends {
     pub(crate) jobs: Sender<PrepareJob>,
     pub(crate) queue: Arc<Queue>,
+    /// Exchanges handed over so far. Apart from the queue, since whoever holds that keeps the threads running.
+    pub(crate) accepted: Arc<AtomicU64>,
     jobs_out: Receiver<PrepareJob>,
     exchanges_out: Receiver<Exchange>,
 }
@@ -105,8 +101,9 @@ impl Ends {
     pub(crate) fn new() -> Ends {
         let (jobs, jobs_out) = unbounded();
         let (exchanges, exchanges_out) = unbounded();
-        let queue = Arc::new(Queue { exchanges, accepted: AtomicU64::new(0) });
-        Ends { jobs, queue, jobs_out, exchanges_out }
+        let accepted = Arc::new(AtomicU64::new(0));
+        let queue = Arc::new(Queue { exchanges, accepted: Arc::clone(&accepted) });
+        Ends { jobs, queue, accepted, jobs_out, exchanges_out }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Watches a run: signals, progress, files that are to be flushed, bad records found later.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use aiperf_report::Screen;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
-use crate::compute::{Queue, Shared};
+use crate::compute::Shared;
 
 /// How often progress is looked at.
 const TICK: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ pub(crate) struct Monitor {
 /// What the monitor looks at.
 pub(crate) struct Watched {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) queue: Arc<Queue>,
+    pub(crate) accepted: Arc<AtomicU64>,
     pub(crate) phases: Vec<PhaseConfig>,
     pub(crate) ui: UiMode,
     pub(crate) interval: Option<Duration>,
@@ -143,7 +143,7 @@ fn tick(watched: &Watched, position: &Position) {
                     stage: Stage::Processing,
                     elapsed: Duration::ZERO,
                     done: shared.finished.load(Ordering::Relaxed),
-                    total: Some(watched.queue.accepted()),
+                    total: Some(watched.accepted.load(Ordering::Relaxed)),
                     fraction: None,
                     live: None,
                 });

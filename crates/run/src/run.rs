@@ -263,7 +263,7 @@ impl<'a> Run<'a> {
         let config = self.config;
         let mut monitor = Monitor::start(Watched {
             shared: Arc::clone(&self.pool.shared),
-            queue: Arc::clone(&self.ends.queue),
+            accepted: Arc::clone(&self.ends.accepted),
             phases: config.phases.clone(),
             ui: config.runtime.ui,
             interval: config.runtime.stats_interval,
