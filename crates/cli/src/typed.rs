@@ -265,19 +265,17 @@ fn read_choice(flag: &'static Flag, name: &str, text: &str) -> Result<Value, Usa
             what: feature.phrase().into(),
         });
     }
-    match known {
-        Some(choice) => Ok(Value::Text((*choice).to_owned())),
-        None => {
-            let values: Vec<&str> = flag.values().collect();
-            let similar = crate::similar::closest(&wanted, flag.values().map(|value| (value, plain(value))));
-            Err(UsageError::Value {
-                flag: name.into(),
-                value: text.into(),
-                rule: format!("one of {}", values.join(", ")),
-                similar: similar.map(str::to_owned),
-            })
-        }
+    if let Some(choice) = known {
+        return Ok(Value::Text((*choice).to_owned()));
     }
+    let values: Vec<&str> = flag.values().collect();
+    let similar = crate::similar::closest(&wanted, flag.values().map(|value| (value, plain(value))));
+    Err(UsageError::Value {
+        flag: name.into(),
+        value: text.into(),
+        rule: format!("one of {}", values.join(", ")),
+        similar: similar.map(str::to_owned),
+    })
 }
 
 #[cfg(test)]

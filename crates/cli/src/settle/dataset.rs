@@ -45,15 +45,12 @@ pub(super) fn settle(
         Some("shuffle") => Sampling::Shuffle,
         _ => Sampling::Sequential,
     };
-    let (source, schedule) = match typed.text("--input-file") {
-        Some(path) => {
-            let (file, schedule) = file(typed, path, sampling, probe, notes)?;
-            (DatasetSource::File(file), schedule)
-        }
-        None => {
-            refuse_file_flags(typed)?;
-            (DatasetSource::Synthetic(synthetic::settle(typed, endpoint.kind)?), None)
-        }
+    let (source, schedule) = if let Some(path) = typed.text("--input-file") {
+        let (file, schedule) = file(typed, path, sampling, probe, notes)?;
+        (DatasetSource::File(file), schedule)
+    } else {
+        refuse_file_flags(typed)?;
+        (DatasetSource::Synthetic(synthetic::settle(typed, endpoint.kind)?), None)
     };
     let inter_turn_delay_cap: Option<Duration> = match typed.number("--inter-turn-delay-cap-seconds") {
         Some(seconds) => duration(typed, "--inter-turn-delay-cap-seconds", seconds)?,

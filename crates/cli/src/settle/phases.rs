@@ -161,21 +161,16 @@ fn warmup(typed: &Typed, profiling: &PhaseConfig) -> Result<Option<PhaseConfig>,
         LoadMode::Rate { rate, .. } => Some(rate),
         LoadMode::Burst | LoadMode::FixedSchedule(_) => None,
     };
-    let mode = match typed.number("--warmup-request-rate").or(inherited) {
-        Some(rate) => LoadMode::Rate { rate, arrival: arrival(typed, "--warmup-arrival-pattern")? },
-        None => {
-            let mut flags = vec!["--warmup-request-rate-ramp-duration"];
-            if typed.text("--warmup-arrival-pattern") != Some("concurrency-burst") {
-                flags.push("--warmup-arrival-pattern");
-            }
-            refuse_all(
-                typed,
-                &flags,
-                "needs --warmup-request-rate",
-                "add --warmup-request-rate PER_SECOND, or drop it",
-            )?;
-            LoadMode::Burst
+    let mode = if let Some(rate) = typed.number("--warmup-request-rate").or(inherited) {
+        LoadMode::Rate { rate, arrival: arrival(typed, "--warmup-arrival-pattern")? }
+    } else {
+        let mut flags = vec!["--warmup-request-rate-ramp-duration"];
+        if typed.text("--warmup-arrival-pattern") != Some("concurrency-burst") {
+            flags.push("--warmup-arrival-pattern");
         }
+        let fix = "add --warmup-request-rate PER_SECOND, or drop it";
+        refuse_all(typed, &flags, "needs --warmup-request-rate", fix)?;
+        LoadMode::Burst
     };
     let asked = concurrency(typed, "--warmup-concurrency")?.or(concurrency(typed, "--concurrency")?);
     if asked.is_none() {

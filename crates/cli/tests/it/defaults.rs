@@ -41,6 +41,7 @@ fn file(line: &str) -> FileDataset {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what it is compared with is optional")]
 fn seconds(seconds: f64) -> Option<Duration> {
     Some(Duration::from_secs_f64(seconds))
 }

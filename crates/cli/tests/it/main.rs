@@ -1,5 +1,7 @@
 //! The command line from the outside: what it takes, what it refuses, what it makes of it.
 
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, and that is what it is for")]
+
 mod accepted_flags_act;
 mod defaults;
 mod documents;

@@ -1,5 +1,6 @@
 //! What is refused, and in which words: both flags, and what to do.
 
+use aiperf_cli::environment::Environment;
 use aiperf_cli::flags::{self, Status};
 use aiperf_cli::typed::Typed;
 use aiperf_config::FileFormat;
@@ -200,10 +201,7 @@ const REFUSED: &[(&str, &[&str])] = &[
 #[test]
 fn each_contradiction_is_refused_naming_the_flags_and_the_fix() {
     for (line, parts) in REFUSED {
-        let error = match settle_line(line) {
-            Ok(_) => panic!("accepted: {line}"),
-            Err(error) => error,
-        };
+        let Err(error) = settle_line(line) else { panic!("accepted: {line}") };
         let report = error.report();
         for part in *parts {
             assert!(report.contains(part), "{line}\n  misses {part:?} in:\n{report}");
@@ -217,7 +215,7 @@ fn each_contradiction_is_refused_naming_the_flags_and_the_fix() {
 #[test]
 fn a_missing_model_is_named() {
     let typed = Typed::parse(["profile", "--url", "mock://"]).unwrap();
-    let error = aiperf_cli::settle::settle(&typed, &Default::default(), &Told::default()).unwrap_err();
+    let error = aiperf_cli::settle::settle(&typed, &Environment::default(), &Told::default()).unwrap_err();
     assert!(error.report().contains("add --model NAME"), "{}", error.report());
 }
 
@@ -260,7 +258,7 @@ fn a_schedule_needs_a_timestamp_and_a_delay_is_none() {
             detected: FileFormat::MultiTurn,
             timing: aiperf_cli::settle::Timing { timestamp: false, delay, promotes: false },
         };
-        let error = settle_with(&arguments, &Default::default(), &probe).unwrap_err().report();
+        let error = settle_with(&arguments, &Environment::default(), &probe).unwrap_err().report();
         assert!(error.contains(words) && error.contains("--fixed-schedule"), "{error}");
     }
 }
@@ -273,7 +271,7 @@ fn an_unknown_flag_is_named_with_the_one_that_was_meant() {
 
 #[test]
 fn a_variable_with_a_senseless_value_is_named() {
-    let mut environment = aiperf_cli::environment::Environment::default();
+    let mut environment = Environment::default();
     environment.variables.insert("AIPERF_HTTP_IP_VERSION".into(), "5".into());
     let error = settle_with(&[], &environment, &Told::default()).unwrap_err().report();
     assert!(error.contains("AIPERF_HTTP_IP_VERSION: expected 4, 6 or auto, got '5'"), "{error}");

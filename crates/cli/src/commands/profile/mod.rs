@@ -33,9 +33,8 @@ fn execute(config: RunConfig, notes: &[Note]) -> ExitStatus {
     }
     let strict = config.strict_load;
     match aiperf_run::execute(config, env!("CARGO_PKG_VERSION")) {
-        Ok(RunEnd::Good) => ExitStatus::Success,
         Ok(RunEnd::Suspect) if strict => ExitStatus::SuspectLoad,
-        Ok(RunEnd::Suspect) => ExitStatus::Success,
+        Ok(RunEnd::Good | RunEnd::Suspect) => ExitStatus::Success,
         Ok(RunEnd::Failed) => ExitStatus::Failure,
         Err(error) => {
             print::err(&format!("error: {}\n", redact_text(&error.to_string())));
