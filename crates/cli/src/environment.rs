@@ -30,6 +30,8 @@ enum Setter {
     Percent(fn(&mut Tuning, f64)),
     Count(fn(&mut Tuning, u32)),
     IpVersion,
+    /// A switch that cannot be on yet, and what it comes with.
+    OnlyOff(&'static str),
     /// Read by [`Environment`] itself, or by the room that needs it.
     Elsewhere,
 }
@@ -87,8 +89,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "AIPERF_HTTP_TRUST_ENV",
         default: "0",
-        help: "1 uses the proxies of HTTP_PROXY, HTTPS_PROXY and NO_PROXY",
-        set: Setter::Switch(|tuning, on| tuning.trust_environment_proxies = on),
+        help: "1 would use the proxies of HTTP_PROXY and HTTPS_PROXY: refused, it is not supported yet",
+        set: Setter::OnlyOff("proxies"),
     },
     Variable {
         name: "AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID",
@@ -259,6 +261,12 @@ impl Environment {
                         _ => return Err(refuse(name, text, "4, 6 or auto")),
                     }
                 }
+                Setter::OnlyOff(what) => {
+                    if switch(name, text)? {
+                        let (flag, value) = (name.to_owned(), text.clone());
+                        return Err(UsageError::ValueNotYet { flag, value, what: what.to_owned() });
+                    }
+                }
                 Setter::Elsewhere => {}
             }
         }
@@ -313,6 +321,11 @@ mod tests {
                 Setter::Seconds(_) | Setter::Percent(_) => "7.5",
                 Setter::Count(_) => "99",
                 Setter::IpVersion => "auto",
+                Setter::OnlyOff(_) => {
+                    let error = with(&[(variable.name, "1")]).tuning().unwrap_err().to_string();
+                    assert!(error.contains("not supported yet"), "{error}");
+                    continue;
+                }
                 Setter::Elsewhere => continue,
             };
             assert_ne!(

@@ -10,7 +10,7 @@ pub mod exit;
 pub mod flags;
 pub mod help;
 mod mock_flags;
-mod panic;
+pub mod panic;
 mod print;
 mod quote;
 pub mod settle;

@@ -6,7 +6,7 @@ use crate::exit::ExitStatus;
 
 /// Installs the hook. A panic on any thread ends the process: a run that lost a thread measures nothing that can be
 /// trusted, and must not hang.
-pub(crate) fn install() {
+pub fn install() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         let mut stderr = std::io::stderr();

@@ -54,7 +54,7 @@ impl Typed {
             std::iter::once("aiperf".into()).chain(arguments.into_iter().map(Into::into)).collect();
         let matches = arguments::command()
             .try_get_matches_from(&arguments)
-            .map_err(|error| UsageError::Arguments(error.to_string()))?;
+            .map_err(|error| UsageError::Arguments(redact_text(&error.to_string())))?;
         let texts: Vec<String> =
             arguments[1..].iter().map(|text| text.to_string_lossy().into_owned()).collect();
         match matches.subcommand() {

@@ -23,8 +23,6 @@ pub struct Tuning {
     pub ip_version: IpVersion,
     /// Certificates are checked.
     pub verify_tls: bool,
-    /// Proxies named by the environment are used.
-    pub trust_environment_proxies: bool,
     /// Headers that carry the correlation id, in order.
     pub affinity_headers: Vec<&'static str>,
     /// Message content is an array of parts even for one text.
@@ -54,7 +52,6 @@ impl Default for Tuning {
             connection_limit: None,
             ip_version: IpVersion::V4,
             verify_tls: true,
-            trust_environment_proxies: false,
             affinity_headers: vec!["X-Session-Affinity"],
             force_content_parts: false,
             osl_mismatch_pct: 5.0,

@@ -6,6 +6,8 @@ pub mod profile;
 
 use std::ffi::OsString;
 
+use aiperf_config::redact_text;
+
 use crate::exit::ExitStatus;
 use crate::{arguments, panic, print};
 
@@ -18,7 +20,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
-            print::err(&error.to_string());
+            // What was mistyped may be a URL with credentials in it.
+            print::err(&redact_text(&error.to_string()));
             return ExitStatus::Usage;
         }
         Err(help_or_version) => {

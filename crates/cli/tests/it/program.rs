@@ -148,3 +148,37 @@ fn a_wrong_setting_of_the_mock_server_is_a_usage_error() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
     }
 }
+
+/// <https://github.com/ai-dynamo/aiperf/issues/1196>: an exception leaves the screen up and the output frozen.
+#[test]
+fn aiperf_1196_a_panic_on_any_thread_ends_the_program_with_101() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "program::child_that_panics", "--nocapture"])
+        .env("AIPERF_TEST_PANIC", "1")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(101));
+    let report = text(&output.stderr);
+    assert!(report.contains("on purpose") && report.contains("internal error"), "{report}");
+}
+
+/// Not a test by itself: the child of the one above.
+#[test]
+fn child_that_panics() {
+    if std::env::var_os("AIPERF_TEST_PANIC").is_none() {
+        return;
+    }
+    aiperf_cli::panic::install();
+    // The thread dies; the program must not go on without it.
+    _ = std::thread::spawn(|| panic!("on purpose")).join();
+    std::process::exit(0);
+}
+
+#[test]
+fn a_mistyped_secret_is_not_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let output =
+        run(&["profile", "-m", "m", "--ulr=http://me:planted@h", "http://me:planted@h"], directory.path());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!text(&output.stderr).contains("planted"), "{}", text(&output.stderr));
+}
