@@ -20,6 +20,8 @@ struct Synthetic {
     overhead: (u64, u64),
     turns: Streams,
     delays: Streams,
+    /// No delay is longer, ms.
+    delay_cap_ms: f64,
     lengths: Streams,
     prompts: Streams,
     prefix_choice: Streams,
@@ -70,6 +72,7 @@ pub(crate) fn open(
         overhead: overhead(tokenizer, context),
         turns: streams("turns"),
         delays: streams("delays"),
+        delay_cap_ms: config.inter_turn_delay_cap.map_or(f64::INFINITY, |cap| cap.as_secs_f64() * 1000.0),
         lengths: streams("input_length"),
         prompts: streams("prompts"),
         prefix_choice: streams("prefix_choice"),
@@ -129,8 +132,9 @@ impl Synthetic {
         let ratio = self.shape.turn_delay_ratio;
         let wanted = self.shape.turn_delay.mean > 0.0 && ratio > 0.0;
         let normal = self.shape.turn_delay;
+        let cap = self.delay_cap_ms;
         let mut stream = wanted.then(|| self.delays.at(index))?;
-        Some(move || whole(&mut stream, normal, 0) as f64 * ratio)
+        Some(move || (whole(&mut stream, normal, 0) as f64 * ratio).min(cap))
     }
 
     /// A length without what the server adds; at least `floor`.

@@ -99,6 +99,10 @@ fn turns_after_the_first_wait_and_the_ratio_scales_it() {
     };
     assert_eq!(times(&*generate(shape(0.5)))[1].1, [(None, None), (None, Some(20.0)), (None, Some(20.0))]);
     assert_eq!(times(&*generate(shape(0.0)))[1].1, [(None, None); 3]);
+    let capped = generate_with(shape(1.0), |config| {
+        config.inter_turn_delay_cap = Some(std::time::Duration::from_millis(35));
+    });
+    assert_eq!(times(&*capped)[1].1, [(None, None), (None, Some(35.0)), (None, Some(35.0))]);
     times(&*generate(rich(30)));
 }
 

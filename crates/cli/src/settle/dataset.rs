@@ -50,7 +50,7 @@ pub(super) fn settle(
         (DatasetSource::File(file), schedule)
     } else {
         refuse_file_flags(typed)?;
-        (DatasetSource::Synthetic(synthetic::settle(typed, endpoint.kind)?), None)
+        (DatasetSource::Synthetic(synthetic::settle(typed, endpoint.kind, notes)?), None)
     };
     let inter_turn_delay_cap: Option<Duration> = match typed.number("--inter-turn-delay-cap-seconds") {
         Some(seconds) => duration(typed, "--inter-turn-delay-cap-seconds", seconds)?,

@@ -3,14 +3,18 @@
 use aiperf_config::{EndpointKind, Normal, SyntheticDataset};
 
 use super::dataset::to_u32;
-use super::refuse_all;
+use super::{Note, refuse_all};
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
 const DEFAULT_ISL: f64 = 550.0;
 const DEFAULT_ENTRIES: u64 = 100;
 
-pub(super) fn settle(typed: &Typed, kind: EndpointKind) -> Result<SyntheticDataset, UsageError> {
+pub(super) fn settle(
+    typed: &Typed,
+    kind: EndpointKind,
+    notes: &mut Vec<Note>,
+) -> Result<SyntheticDataset, UsageError> {
     let isl = Normal {
         mean: typed.number("--isl").unwrap_or(DEFAULT_ISL),
         stddev: typed.number("--isl-stddev").unwrap_or(0.0),
@@ -49,6 +53,16 @@ pub(super) fn settle(typed: &Typed, kind: EndpointKind) -> Result<SyntheticDatas
         )?;
     }
     let count = |flag: &'static str| typed.count(flag).map(to_u32(typed, flag)).transpose();
+    if typed.number("--conversation-turn-delay-mean").unwrap_or(0.0) <= 0.0 {
+        for flag in ["--conversation-turn-delay-stddev", "--conversation-turn-delay-ratio"] {
+            if typed.has(flag) {
+                notes.push(Note::warning(format!(
+                    "{} changes nothing without --conversation-turn-delay-mean",
+                    typed.name(flag)
+                )));
+            }
+        }
+    }
     let shared_system_prompt_length = count("--shared-system-prompt-length")?;
     let user_context_prompt_length = count("--user-context-prompt-length")?;
     Ok(SyntheticDataset {

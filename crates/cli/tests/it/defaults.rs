@@ -442,3 +442,12 @@ fn a_corpus_can_be_chosen() {
     assert_eq!(config("--prompt-corpus coding").dataset.corpus, Some(Corpus::Coding));
     assert_eq!(config("--prompt-corpus random").dataset.corpus, Some(Corpus::Random));
 }
+
+#[test]
+fn a_spread_of_no_pause_is_told() {
+    let notes = settled(&["--session-turn-delay-stddev", "2"]).notes;
+    assert!(
+        notes[0].warning && notes[0].text.starts_with("--session-turn-delay-stddev changes nothing"),
+        "{notes:?}"
+    );
+}
