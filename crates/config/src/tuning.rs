@@ -48,7 +48,7 @@ impl Default for Tuning {
             max_catch_up: None,
             rate_ramp_interval: Duration::from_millis(100),
             high_resolution_timer: true,
-            keep_alive: Duration::from_secs(300),
+            keep_alive: Duration::from_mins(5),
             connection_limit: None,
             ip_version: IpVersion::V4,
             verify_tls: true,

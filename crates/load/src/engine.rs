@@ -89,7 +89,7 @@ impl Engine {
         workers: usize,
         place: PacerPlace,
         spin: bool,
-        sink: Arc<dyn ExchangeSink>,
+        sink: &Arc<dyn ExchangeSink>,
         control: Arc<Control>,
     ) -> io::Result<Engine> {
         let settings = Arc::new(settings);
@@ -99,7 +99,7 @@ impl Engine {
         for index in 0..workers.max(1) {
             let mailbox = Arc::new(Mailbox::default());
             let (settings, sink, inbox) =
-                (Arc::clone(&settings), Arc::clone(&sink), Arc::clone(&engine.inbox));
+                (Arc::clone(&settings), Arc::clone(sink), Arc::clone(&engine.inbox));
             let (ready, started) = mpsc::channel();
             let inner = Arc::clone(&mailbox);
             let thread = std::thread::Builder::new().name(format!("net-{index}")).spawn(move || {

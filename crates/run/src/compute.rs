@@ -9,7 +9,7 @@ use aiperf_clock::{Mono, now};
 use aiperf_dataset::Dataset;
 use aiperf_endpoint::{Format, History};
 use aiperf_load::{Control, Exchange, ExchangeSink, Prepared, PreparedResult, StopCause};
-use aiperf_metrics::{Context, RecordValues, Store, evaluate};
+use aiperf_metrics::{Context, RecordValues, Store, evaluate, live};
 use aiperf_report::jsonl::{RawWriter, RecordWriter};
 use aiperf_report::{Log, RecordSink, Redactor};
 use aiperf_types::{Conversation, PhaseKind, RequestRecord};
@@ -58,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) log: Arc<Log>,
     pub(crate) size: Arc<PreparedSize>,
     pub(crate) threshold: Option<Threshold>,
+    /// Running figures, one recorder per compute thread.
+    pub(crate) live: Vec<live::Recorder>,
     /// Records finished: of all phases, of profiling, and failed ones of profiling.
     pub(crate) finished: AtomicU64,
     pub(crate) profiled: AtomicU64,
@@ -137,6 +139,7 @@ impl Pool {
 }
 
 struct Worker {
+    index: usize,
     shared: Arc<Shared>,
     store: Store,
     values: RecordValues,
@@ -152,10 +155,16 @@ struct Worker {
 impl Worker {
     fn new(index: usize, shared: Arc<Shared>) -> Worker {
         Worker {
+            index,
             store: Store::new(),
             values: RecordValues::new(),
             context: shared.context.clone(),
-            record_writer: RecordWriter::new(&shared.context, shared.http_trace, shared.redactor.clone(), index),
+            record_writer: RecordWriter::new(
+                &shared.context,
+                shared.http_trace,
+                shared.redactor.clone(),
+                index,
+            ),
             raw_writer: RawWriter::new(shared.redactor.clone(), index),
             lines: Vec::new(),
             line_count: 0,
@@ -173,6 +182,11 @@ impl Worker {
             match jobs.try_recv() {
                 Ok(job) => {
                     self.prepare(job);
+                    // One record per prompt: where prompts are late all the time, records would wait for the end.
+                    if let Ok(exchange) = exchanges.try_recv() {
+                        self.finish(exchange);
+                        self.hand_over(0);
+                    }
                     pauses = 0;
                     continue;
                 }
@@ -267,6 +281,9 @@ impl Worker {
         }
         evaluate(&record, &self.context, &mut self.values);
         self.store.push(&record);
+        if let Some(live) = self.shared.live.get(self.index) {
+            live.record(record.identity.phase, record.is_valid(), &self.values);
+        }
         if self.shared.records.is_some() {
             self.record_writer.write(&record, &self.values, &mut self.lines);
             self.line_count += 1;

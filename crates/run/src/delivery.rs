@@ -21,7 +21,12 @@ pub(crate) struct Used {
 }
 
 /// The facts of a phase.
-pub(crate) fn facts(phase: &PhaseConfig, outcome: &PhaseOutcome, summary: &Summary, used: &Used) -> DeliveryFacts {
+pub(crate) fn facts(
+    phase: &PhaseConfig,
+    outcome: &PhaseOutcome,
+    summary: &Summary,
+    used: &Used,
+) -> DeliveryFacts {
     let (counts, tally) = (&outcome.counts, &outcome.tally);
     let mode = match phase.mode {
         LoadMode::Burst => Mode::Concurrency,

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use aiperf_clock::{nanos, now};
 use aiperf_dataset::{Dataset, Sampler};
 use aiperf_load::Ticket;
 use aiperf_load::schedule::{Draw, NewSession, SessionSource, TurnTiming};
@@ -17,6 +19,12 @@ const MOST_AHEAD: usize = 256;
 const LEAST_AHEAD: usize = 4;
 /// Bytes of prepared requests that may wait, roughly.
 const BYTES_AHEAD: u64 = 16 << 20;
+
+/// Requests due within so many ms of T0 are ready at T0 …
+const PRIME_MS: f64 = 20.0;
+/// … unless making them takes longer than this.
+const PRIME_FOR: Duration = Duration::from_millis(100);
+const PRIME_STEP: Duration = Duration::from_micros(200);
 
 /// How large prepared conversations have been so far.
 #[derive(Debug, Default)]
@@ -45,7 +53,7 @@ impl PreparedSize {
 /// In which order conversations start.
 pub(crate) enum Order {
     /// As the sampler draws them, for ever.
-    Sampled(Sampler),
+    Sampled(Box<Sampler>),
     /// Each once, by its recorded time: (ms, index), sorted.
     Scheduled {
         /// First times and indexes, sorted by time; equal times keep the order of the file.
@@ -78,7 +86,10 @@ impl Feed {
     }
 
     fn fill(&mut self) {
-        let wanted = self.size.ahead();
+        self.fill_to(self.size.ahead());
+    }
+
+    fn fill_to(&mut self, wanted: usize) {
         while self.ahead.len() < wanted {
             let Some((index, first_ms)) = self.next_index() else { return };
             let (fulfil, ticket) = Ticket::new();
@@ -86,6 +97,28 @@ impl Feed {
                 return;
             }
             self.ahead.push_back((index, first_ms, ticket));
+        }
+    }
+
+    /// Waits, for a moment at the most, until what is due as good as at once is ready: T0 is ours to choose, and a
+    /// trace whose first rows share their time would otherwise start late.
+    pub(crate) fn prime(&mut self, zero_ms: f64) {
+        let give_up = now().plus(nanos(PRIME_FOR));
+        loop {
+            let soon = |ms: Option<f64>| ms.is_some_and(|ms| ms - zero_ms <= PRIME_MS);
+            let all_soon = self.ahead.back().is_none_or(|(_, ms, _)| soon(*ms));
+            if all_soon && self.ahead.len() < MOST_AHEAD {
+                self.fill_to(self.ahead.len() + 1);
+                if self.ahead.back().is_some_and(|(_, ms, _)| soon(*ms)) {
+                    continue;
+                }
+            }
+            let ready =
+                self.ahead.iter_mut().filter(|(_, ms, _)| soon(*ms)).all(|(_, _, ticket)| ticket.is_ready());
+            if ready || now() >= give_up {
+                return;
+            }
+            std::thread::sleep(PRIME_STEP);
         }
     }
 

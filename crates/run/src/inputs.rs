@@ -35,8 +35,9 @@ impl State {
             return;
         }
         let Some(writer) = &mut self.writer else { return };
-        let written =
-            writer.session(&entry.id).and_then(|()| entry.bodies.iter().try_for_each(|body| writer.payload(body)));
+        let written = writer
+            .session(&entry.id)
+            .and_then(|()| entry.bodies.iter().try_for_each(|body| writer.payload(body)));
         self.failure = written.err();
     }
 
@@ -54,7 +55,12 @@ pub(crate) struct Inputs {
 
 impl Inputs {
     pub(crate) fn create(path: PathBuf) -> io::Result<Inputs> {
-        let state = State { writer: Some(InputsWriter::create(path)?), next: 0, pending: BTreeMap::new(), failure: None };
+        let state = State {
+            writer: Some(InputsWriter::create(path)?),
+            next: 0,
+            pending: BTreeMap::new(),
+            failure: None,
+        };
         Ok(Inputs { state: Mutex::new(state) })
     }
 
@@ -86,7 +92,8 @@ impl Inputs {
             }
             // A conversation that cannot be made ended the run already.
             let Ok(conversation) = dataset.build(index) else { break };
-            let bodies = (0..conversation.turns.len()).map(|turn| format.render_alone(&conversation, turn)).collect();
+            let bodies =
+                (0..conversation.turns.len()).map(|turn| format.render_alone(&conversation, turn)).collect();
             state.write(&InputEntry { id: conversation.id, bodies });
         }
         match (state.failure.take(), state.writer.take()) {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use aiperf_clock::{Mono, now};
 use aiperf_config::{PhaseConfig, Ui as UiMode};
 use aiperf_load::StopCause;
-use aiperf_report::progress::{Snapshot, Stage, Ui};
+use aiperf_metrics::live::{self, Reading};
 use aiperf_report::Screen;
+use aiperf_report::progress::{LiveFigures, Snapshot, Stage, Ui};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -82,7 +83,8 @@ impl Monitor {
             }
         })?;
         let at = Arc::clone(&position);
-        let ticker = std::thread::Builder::new().name("progress".into()).spawn(move || tick(&watched, &at))?;
+        let ticker =
+            std::thread::Builder::new().name("progress".into()).spawn(move || tick(&watched, &at))?;
         Ok(Monitor {
             position,
             ticker: Some(ticker),
@@ -121,6 +123,7 @@ impl Drop for Monitor {
 
 fn tick(watched: &Watched, position: &Position) {
     let mut ui = Ui::new(watched.ui, watched.interval, watched.step_pct, Arc::clone(&watched.screen));
+    let mut last = None;
     let shared = &watched.shared;
     while !position.over.load(Ordering::Acquire) {
         std::thread::park_timeout(TICK);
@@ -137,7 +140,8 @@ fn tick(watched: &Watched, position: &Position) {
         match position.stage.load(Ordering::Acquire) {
             0 => {}
             u8::MAX => {
-                let phase = watched.phases.last().map_or(aiperf_types::PhaseKind::Profiling, |phase| phase.kind);
+                let phase =
+                    watched.phases.last().map_or(aiperf_types::PhaseKind::Profiling, |phase| phase.kind);
                 ui.update(&Snapshot {
                     phase,
                     stage: Stage::Processing,
@@ -150,7 +154,7 @@ fn tick(watched: &Watched, position: &Position) {
             }
             stage => {
                 if let Some(phase) = watched.phases.get(usize::from(stage) - 1) {
-                    show_phase(&mut ui, watched, phase, usize::from(stage) - 1, at);
+                    show_phase(&mut ui, &mut last, watched, (usize::from(stage) - 1, phase), at);
                 }
             }
         }
@@ -158,7 +162,17 @@ fn tick(watched: &Watched, position: &Position) {
     ui.finish();
 }
 
-fn show_phase(ui: &mut Ui, watched: &Watched, phase: &PhaseConfig, index: usize, at: Mono) {
+/// A reading of the running figures, and when in which phase it was taken.
+type LastReading = Option<(usize, Reading, Duration)>;
+
+fn show_phase(
+    ui: &mut Ui,
+    last: &mut LastReading,
+    watched: &Watched,
+    phase: (usize, &PhaseConfig),
+    at: Mono,
+) {
+    let (index, phase) = phase;
     let control = &watched.shared.control;
     let start = control.phase_start.load(Ordering::Acquire);
     if start == 0 || control.phase.load(Ordering::Relaxed) != index as u64 {
@@ -179,13 +193,21 @@ fn show_phase(ui: &mut Ui, watched: &Watched, phase: &PhaseConfig, index: usize,
         .duration
         .filter(|_| !in_grace)
         .map(|duration| (elapsed_ns as f64 / 1e9 / duration.as_secs_f64().max(1e-9)).min(1.0));
+    let elapsed = Duration::from_nanos(elapsed_ns);
+    let live = ui.wants_live(phase.kind, elapsed).then(|| {
+        let reading = live::read(&watched.shared.live, phase.kind);
+        let earlier = last.as_ref().filter(|(of, _, _)| *of == index).map(|(_, reading, at)| (reading, *at));
+        let figures = LiveFigures::since(earlier, &reading, elapsed);
+        *last = Some((index, reading, elapsed));
+        figures
+    });
     ui.update(&Snapshot {
         phase: phase.kind,
         stage: if in_grace { Stage::Grace } else { Stage::Sending },
-        elapsed: Duration::from_nanos(elapsed_ns),
+        elapsed,
         done,
         total,
         fraction,
-        live: None,
+        live: live.as_ref(),
     });
 }

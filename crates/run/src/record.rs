@@ -84,7 +84,11 @@ impl Recorder {
         reader.finish(end)
     }
 
-    fn count(&self, record: &RequestRecord, template_input: Option<&(String, Option<String>)>) -> TokenCounts {
+    fn count(
+        &self,
+        record: &RequestRecord,
+        template_input: Option<&(String, Option<String>)>,
+    ) -> TokenCounts {
         if self.server_token_counts {
             let usage = record.answer.usage.unwrap_or_default();
             let reasoning = usage.reasoning_tokens;
@@ -92,13 +96,15 @@ impl Recorder {
             return TokenCounts { input: usage.prompt_tokens, output, reasoning };
         }
         let Some(tokenizer) = &self.tokenizer else { return TokenCounts::default() };
-        let templated = template_input.zip(self.template.as_ref()).and_then(|((messages, tools), template)| {
-            let text = template.render(messages, tools.as_deref(), true).ok()?;
-            Some(tokenizer.count(&text))
-        });
+        let templated =
+            template_input.zip(self.template.as_ref()).and_then(|((messages, tools), template)| {
+                let text = template.render(messages, tools.as_deref(), true).ok()?;
+                Some(tokenizer.count(&text))
+            });
         let input = templated.or_else(|| {
             let texts = &record.request.texts;
-            (!texts.is_empty()).then(|| texts.iter().map(|text| text.tokens(|text| tokenizer.count(text))).sum())
+            (!texts.is_empty())
+                .then(|| texts.iter().map(|text| text.tokens(|text| tokenizer.count(text))).sum())
         });
         if record.error.is_some() || !self.kind.produces_tokens() {
             return TokenCounts { input, output: None, reasoning: None };

@@ -6,18 +6,23 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use aiperf_clock::{Anchor, now};
-use aiperf_config::{DatasetSource, ExportLevel, FileFormat, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
+use aiperf_config::{
+    DatasetSource, ExportLevel, FileFormat, LoadMode, PhaseConfig, RunConfig, TokenizerSource,
+};
 use aiperf_dataset::{Dataset, NoteLevel, OpenContext, Sampler};
 use aiperf_endpoint::{Format, ReadPlan};
 use aiperf_load::transport::SocketOptions;
-use aiperf_load::{Control, Engine, PacerPlace, PhaseOutcome, PhaseRun, Settings, Source, StopCause, preflight, schedule};
+use aiperf_load::{
+    Control, Engine, ExchangeSink, PacerPlace, PhaseOutcome, PhaseRun, Settings, Source, StopCause,
+    preflight, schedule,
+};
 use aiperf_metrics::delivery::{LoadDelivery, Verdict, judge};
-use aiperf_metrics::{Context, Store, Window};
+use aiperf_metrics::{Context, Store, Window, live};
 use aiperf_mock_server::Server;
 use aiperf_report::console;
 use aiperf_report::{
-    FileNames, Level, Log, Palette, PhaseResults, RecordSink, Redactor, RunResults, Screen, WrittenFile, export_all,
-    prepare_dir,
+    FileNames, Level, Log, Palette, PhaseResults, RecordSink, Redactor, RunResults, Screen, WrittenFile,
+    export_all, prepare_dir,
 };
 use aiperf_tokenize::seed::stream;
 use aiperf_tokenize::{OpenOptions, Tokenizer};
@@ -75,7 +80,8 @@ fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputError> {
     Ok(Some(match &config.tokenizer.source {
         TokenizerSource::Builtin => Tokenizer::builtin(),
         TokenizerSource::Named(name) => {
-            let options = OpenOptions { revision: Some(config.tokenizer.revision.clone()), ..OpenOptions::default() };
+            let options =
+                OpenOptions { revision: Some(config.tokenizer.revision.clone()), ..OpenOptions::default() };
             Tokenizer::open(name, &options)?
         }
     }))
@@ -105,7 +111,8 @@ fn settle_schedule(config: &mut RunConfig, dataset: &dyn Dataset) -> Result<Opti
     let first = (0..dataset.len().known())
         .map(|index| dataset.outline(index).first_timestamp_ms().ok_or(InputError::NoTimestamp(index)))
         .try_fold(f64::INFINITY, |least, ms| ms.map(|ms| least.min(ms)))?;
-    let Some(LoadMode::FixedSchedule(schedule)) = config.phases.last_mut().map(|phase| &mut phase.mode) else {
+    let Some(LoadMode::FixedSchedule(schedule)) = config.phases.last_mut().map(|phase| &mut phase.mode)
+    else {
         return Ok(None);
     };
     let zero = schedule.zero_ms.unwrap_or(if first.is_finite() { first } else { 0.0 });
@@ -116,6 +123,27 @@ fn settle_schedule(config: &mut RunConfig, dataset: &dyn Dataset) -> Result<Opti
 /// Connections that the plan may hold at once; an open loop without a cap is not known beforehand.
 fn connections(config: &RunConfig) -> u64 {
     config.phases.iter().filter_map(|phase| phase.concurrency).map(u64::from).max().unwrap_or(0)
+}
+
+/// The files that grow while the run lasts.
+struct Files {
+    records: Option<RecordSink>,
+    raw: Option<RecordSink>,
+    inputs: Option<Inputs>,
+}
+
+impl Files {
+    fn create(config: &RunConfig) -> std::io::Result<Files> {
+        let names = FileNames::new(config.output.prefix.as_deref());
+        let at = |name: String| config.output.dir.join(name);
+        let level = config.output.level;
+        let sink = |wanted: bool, name| wanted.then(|| RecordSink::create(at(name), now())).transpose();
+        Ok(Files {
+            records: sink(level >= ExportLevel::Records, names.records())?,
+            raw: sink(level == ExportLevel::Raw, names.raw())?,
+            inputs: writes_inputs(config).then(|| Inputs::create(at("inputs.json".into()))).transpose()?,
+        })
+    }
 }
 
 /// A run that is ready to send.
@@ -153,12 +181,14 @@ impl<'a> Run<'a> {
         let folder = |cause| StartFailure::Folder { dir: config.output.dir.display().to_string(), cause };
         prepare_dir(&config.output.dir).map_err(folder)?;
         let level = Level::from_number(config.runtime.log_level);
-        let log = Log::open(&config.output.dir, level, Arc::clone(&screen), redactor.clone()).map_err(folder)?;
+        let log =
+            Log::open(&config.output.dir, level, Arc::clone(&screen), redactor.clone()).map_err(folder)?;
         let log = Arc::new(log);
         tell(&log, config, dataset.as_ref());
 
         let endpoint = &config.endpoint;
-        let format = Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
+        let format =
+            Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
         let format = Arc::new(format);
         let raw = config.output.level == ExportLevel::Raw;
         let plan = ReadPlan { keep_raw: raw, ..ReadPlan::new(endpoint.kind, endpoint.streaming) };
@@ -171,14 +201,7 @@ impl<'a> Run<'a> {
             Some(tokenizer) => tokenizer.name().to_owned(),
             None => "none".to_owned(),
         };
-        let names = FileNames::new(config.output.prefix.as_deref());
-        let at = |name: String| config.output.dir.join(name);
-        let records = (config.output.level >= ExportLevel::Records)
-            .then(|| RecordSink::create(at(names.records()), now()).map_err(folder))
-            .transpose()?;
-        let raw_records =
-            raw.then(|| RecordSink::create(at(names.raw()), now()).map_err(folder)).transpose()?;
-        let inputs = writes_inputs(config).then(|| Inputs::create(at("inputs.json".into())).map_err(folder)).transpose()?;
+        let Files { records, raw: raw_records, inputs } = Files::create(config).map_err(folder)?;
 
         let cores = cores();
         let threads = Threads::of(cores, config.runtime.workers, config.runtime.record_processors);
@@ -210,6 +233,7 @@ impl<'a> Run<'a> {
                 share,
                 least: u64::from(config.profiling().concurrency.unwrap_or(0)).max(10),
             }),
+            live: (0..threads.compute).map(|_| live::Recorder::new()).collect(),
             finished: AtomicU64::new(0),
             profiled: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -236,9 +260,9 @@ impl<'a> Run<'a> {
         };
         let place = if threads.workers == 1 { PacerPlace::Worker } else { PacerPlace::Thread };
         let spin = config.tuning.high_resolution_timer && cores >= 4.0;
-        let engine =
-            Engine::start(settings, threads.workers, place, spin, ends.queue.clone(), Arc::clone(&control))
-                .map_err(StartFailure::Threads)?;
+        let sink: Arc<dyn ExchangeSink> = ends.queue.clone();
+        let engine = Engine::start(settings, threads.workers, place, spin, &sink, Arc::clone(&control))
+            .map_err(StartFailure::Threads)?;
         Ok(Run {
             config,
             version,
@@ -281,8 +305,10 @@ impl<'a> Run<'a> {
             let source = self.source(phase, sampled.take());
             monitor.position().phase(index);
             let before = (Cpu::process(), self.mock_cpu_ns());
-            let mut outcome =
-                self.engine.run_phase(phase_run(config, phase, index, source)).map_err(StartFailure::Threads)?;
+            let mut outcome = self
+                .engine
+                .run_phase(phase_run(config, phase, index, source))
+                .map_err(StartFailure::Threads)?;
             let process = Cpu::process().since(before.0);
             let used = Used {
                 process,
@@ -305,19 +331,27 @@ impl<'a> Run<'a> {
     fn source(&self, phase: &PhaseConfig, sampled: Option<Source>) -> Source {
         let feed = |order| {
             let (dataset, jobs) = (Arc::clone(&self.dataset), self.ends.jobs.clone());
-            Box::new(Feed::new(dataset, order, jobs, Arc::clone(&self.size)))
+            Feed::new(dataset, order, jobs, Arc::clone(&self.size))
         };
         if let LoadMode::FixedSchedule(_) = phase.mode {
             let mut conversations: Vec<(f64, u32)> = (0..self.dataset.len().known())
-                .map(|index| (self.dataset.outline(index).first_timestamp_ms().unwrap_or_default(), index as u32))
+                .map(|index| {
+                    (self.dataset.outline(index).first_timestamp_ms().unwrap_or_default(), index as u32)
+                })
                 .collect();
             // Stable: equal times keep the order of the file.
             conversations.sort_by(|a, b| a.0.total_cmp(&b.0));
-            return feed(Order::Scheduled { conversations, next: 0 });
+            let mut feed = feed(Order::Scheduled { conversations, next: 0 });
+            feed.prime(self.zero_ms.unwrap_or_default());
+            return Box::new(feed);
         }
         sampled.unwrap_or_else(|| {
             let sampling = self.config.dataset.sampling;
-            feed(Order::Sampled(Sampler::new(sampling, self.dataset.len(), self.config.seed)))
+            Box::new(feed(Order::Sampled(Box::new(Sampler::new(
+                sampling,
+                self.dataset.len(),
+                self.config.seed,
+            )))))
         })
     }
 
@@ -415,7 +449,10 @@ fn tell(log: &Log, config: &RunConfig, dataset: &dyn Dataset) {
         } else {
             ""
         };
-        log.info("dataset", &format!("{}: detected as {}{promoted}", file.path.display(), file.format.name()));
+        log.info(
+            "dataset",
+            &format!("{}: detected as {}{promoted}", file.path.display(), file.format.name()),
+        );
     }
     for note in dataset.notes() {
         let level = match note.level() {
@@ -519,6 +556,7 @@ fn incomplete_reason(stopped: Option<StopCause>, fault: Option<&str>) -> Option<
 fn show(config: &RunConfig, results: &RunResults<'_>) {
     let stdout = std::io::stdout();
     let palette = Palette::for_stream(stdout.is_terminal(), config.tuning.color);
-    let text = console::tables(results, console::width_of(&stdout), palette);
+    let width = console::width_of(&stdout);
+    let text = console::tables(results, width, palette) + &console::tail(results, width, palette);
     let _ = console::print(&mut stdout.lock(), &text);
 }

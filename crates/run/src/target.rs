@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use aiperf_config::{EndpointConfig, Header, RunConfig, Secret, Target};
-use aiperf_load::transport::{AffinityHeaders, HeadTemplate, Origin, Resolver, TlsSettings};
 use aiperf_load::Tls;
+use aiperf_load::transport::{AffinityHeaders, HeadTemplate, Origin, Resolver, TlsSettings};
 use aiperf_mock_server::{Server, Settings};
 use url::Url;
 
@@ -46,7 +46,13 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
     } else {
         None
     };
-    let head = HeadTemplate::new(&origin.host_header, &origin.path, version, &with_user_info(endpoint, &url), affinity(config));
+    let head = HeadTemplate::new(
+        &origin.host_header,
+        &origin.path,
+        version,
+        &with_user_info(endpoint, &url),
+        affinity(config),
+    );
     Ok(Destination { origin, resolver, tls, head, mock })
 }
 
@@ -65,14 +71,17 @@ fn with_user_info(endpoint: &EndpointConfig, url: &Url) -> EndpointConfig {
 fn percent_decode(text: &str) -> String {
     // The form decoder of the URL library reads `+` as a space; user info has no such rule.
     let escaped = text.replace('+', "%2B");
-    url::form_urlencoded::parse(escaped.as_bytes()).next().map_or_else(String::new, |(text, _)| text.into_owned())
+    url::form_urlencoded::parse(escaped.as_bytes())
+        .next()
+        .map_or_else(String::new, |(text, _)| text.into_owned())
 }
 
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let word = chunk.iter().fold(0_u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - chunk.len()));
+        let word =
+            chunk.iter().fold(0_u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - chunk.len()));
         for digit in 0..4 {
             let shown = digit <= chunk.len();
             text.push(if shown { DIGITS[(word >> (18 - 6 * digit) & 63) as usize] as char } else { '=' });
@@ -82,7 +91,8 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 fn affinity(config: &RunConfig) -> AffinityHeaders {
-    let has = |name: &str| config.tuning.affinity_headers.iter().any(|header| header.eq_ignore_ascii_case(name));
+    let has =
+        |name: &str| config.tuning.affinity_headers.iter().any(|header| header.eq_ignore_ascii_case(name));
     AffinityHeaders {
         session_affinity: has("X-Session-Affinity"),
         session_id: has("X-Session-ID"),

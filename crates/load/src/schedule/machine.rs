@@ -432,15 +432,12 @@ impl<S: SessionSource> Schedule<S> {
             slots.free.pop_front();
         }
         let entry = Session { conversation: session.conversation, turns: session.turns, next: 0 };
-        let key = match self.free_keys.pop() {
-            Some(key) => {
-                self.sessions[key as usize] = Some(entry);
-                SessionKey(key)
-            }
-            None => {
-                self.sessions.push(Some(entry));
-                SessionKey(self.sessions.len() as u32 - 1)
-            }
+        let key = if let Some(key) = self.free_keys.pop() {
+            self.sessions[key as usize] = Some(entry);
+            SessionKey(key)
+        } else {
+            self.sessions.push(Some(entry));
+            SessionKey(self.sessions.len() as u32 - 1)
         };
         self.live += 1;
         self.counts.sessions += 1;

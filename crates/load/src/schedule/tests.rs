@@ -155,7 +155,7 @@ fn a_closed_loop_keeps_exactly_its_concurrency_and_issues_exactly_n() {
 
 #[test]
 fn constant_rate_sends_sixty_thousand_arrivals_in_a_minute_without_drift() {
-    let stop = StopRule { duration: Some(Duration::from_secs(60)), ..StopRule::default() };
+    let stop = StopRule { duration: Some(Duration::from_mins(1)), ..StopRule::default() };
     let mut plan = Plan::burst(1, stop, rng()).with_rate(1000.0, Arrival::Constant);
     plan.cap = None;
     let world = play(plan, Data::single_turns(), |_| 5 * MS);
@@ -230,7 +230,7 @@ fn a_fixed_schedule_follows_timestamps_then_delays_then_answers() {
     let world = play(fixed(Some(1000.0), None), data, |_| 100 * MS);
     let mut seen: Vec<_> =
         world.sent.iter().map(|s| (s.conversation, s.turn, s.at as f64 / MS as f64)).collect();
-    seen.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+    seen.sort_by_key(|sent| (sent.0, sent.1));
     assert_eq!(
         seen,
         [(0, 0, 0.0), (0, 1, 100.0), (0, 2, 230.0), (0, 3, 500.5), (1, 0, 10.25), (1, 1, 110.25)]

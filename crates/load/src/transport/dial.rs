@@ -68,7 +68,7 @@ impl Origin {
 }
 
 /// How long a looked-up address is used.
-const DNS_CACHE: Duration = Duration::from_secs(300);
+const DNS_CACHE: Duration = Duration::from_mins(5);
 
 /// Looks a host up before the run and again when the answer is old.
 #[derive(Debug)]
@@ -175,7 +175,7 @@ impl SocketOptions {
         socket.set_nonblocking(true)?;
         socket.set_tcp_nodelay(true)?;
         let keepalive = TcpKeepalive::new()
-            .with_time(Duration::from_secs(60))
+            .with_time(Duration::from_mins(1))
             .with_interval(Duration::from_secs(30))
             .with_retries(1);
         socket.set_tcp_keepalive(&keepalive)?;

@@ -194,16 +194,12 @@ impl ResponseParser {
 
     fn head<'a>(&mut self, bytes: &'a [u8], sink: &mut impl Sink) -> Result<&'a [u8], ParseError> {
         if self.partial_head.is_empty() {
-            return match parse_head(bytes, self.want_all)? {
-                Some((length, head, framing)) => {
-                    self.begin(head, framing, sink);
-                    Ok(&bytes[length..])
-                }
-                None => {
-                    self.partial_head.extend_from_slice(bytes);
-                    Ok(&[])
-                }
+            let Some((length, head, framing)) = parse_head(bytes, self.want_all)? else {
+                self.partial_head.extend_from_slice(bytes);
+                return Ok(&[]);
             };
+            self.begin(head, framing, sink);
+            return Ok(&bytes[length..]);
         }
         let before = self.partial_head.len();
         self.partial_head.extend_from_slice(bytes);
@@ -239,6 +235,7 @@ fn split(bytes: &[u8], left: u64) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX)))
 }
 
+#[derive(Clone, Copy)]
 enum Framing {
     None,
     Length(u64),
@@ -258,7 +255,7 @@ fn parse_head(bytes: &[u8], want_all: bool) -> Result<Option<(usize, Head, Frami
     let status = response.code.unwrap_or_default();
     let mut head = Head { status, keep_alive: response.version == Some(1), ..Head::default() };
     if want_all || !(200..300).contains(&status) {
-        head.reason = response.reason.unwrap_or_default().to_owned();
+        response.reason.unwrap_or_default().clone_into(&mut head.reason);
     }
     let mut framing = None;
     let mut chunked = false;

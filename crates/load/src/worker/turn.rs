@@ -10,10 +10,11 @@ use aiperf_types::{HttpTrace, Identity, RequestError, RequestFacts, TransportFac
 use tokio::time::timeout;
 
 use super::gather::Gather;
-use super::{Dispatch, Session, Worker};
+use super::{Dispatch, PhaseInfo, Session, Worker};
 use crate::outcome::{Exchange, Received};
 use crate::pacer::{Inbox, Returned};
-use crate::schedule::SessionKey;
+use crate::prepared::{Prepared, Ticket};
+use crate::schedule::{Issue, SessionKey};
 use crate::transport::connection::Connection;
 use crate::transport::exchange::{ExchangeError, receive, send};
 use crate::transport::{HeadFields, errors};
@@ -59,49 +60,28 @@ impl Ending {
     fn failed(error: RequestError) -> Ending {
         Ending { failure: Some(error), cancelled_at: None }
     }
+
+    fn timed_out(limit: Duration, in_sending: bool) -> Ending {
+        let limit = limit.as_secs_f64();
+        Ending::failed(if in_sending { errors::send_timeout(limit) } else { errors::timeout(limit) })
+    }
+}
+
+/// A turn that is ready to leave.
+struct Ready {
+    prepared: Arc<Prepared>,
+    request: Arc<Rendered>,
 }
 
 pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Dispatch, slot: usize) {
     let Dispatch { mut issue, phase } = dispatch;
     let mut guard = ReturnGuard { worker: Rc::clone(&worker), session: issue.session, slot, reported: false };
-    if let Some(mut ticket) = issue.ticket.take() {
-        if !ticket.is_ready() && !issue.plan.initial_fill {
-            worker.tally.borrow_mut().late_prompts += 1;
-        }
-        match ticket.take().await {
-            Ok(prepared) => {
-                let id = if phase.fixed_schedule {
-                    format!("fixed-schedule-{}", prepared.id).into()
-                } else {
-                    Arc::from(String::from_utf8_lossy(&worker.ids.borrow_mut().next()))
-                };
-                *session.correlation_id.borrow_mut() = id;
-                *session.prepared.borrow_mut() = Some(prepared);
-            }
-            Err(why) => {
-                unbuildable(&worker, &mut guard, &issue, &phase, &why);
-                return;
-            }
-        }
-    }
-    let Some(prepared) = session.prepared.borrow().clone() else {
-        unbuildable(
-            &worker,
-            &mut guard,
-            &issue,
-            &phase,
-            "an earlier turn of the conversation could not be built",
-        );
-        return;
-    };
-    let request: Arc<Rendered> = match (prepared.requests.get(issue.turn as usize), &prepared.conversation) {
-        (Some(request), _) => Arc::clone(request),
-        (None, Some(conversation)) => {
-            let history = session.history.borrow();
-            Arc::new(worker.settings.format.render(conversation, issue.turn as usize, &history))
-        }
-        (None, None) => {
-            unbuildable(&worker, &mut guard, &issue, &phase, "the conversation has no such turn");
+    let Ready { prepared, request } = match ready(&worker, &session, &mut issue, &phase).await {
+        Ok(ready) => ready,
+        Err(why) => {
+            let at = now();
+            guard.report(at, false);
+            worker.sink.accept(unbuildable(&worker, &issue, &phase, at, &why));
             return;
         }
     };
@@ -114,7 +94,7 @@ pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Disp
         streaming: request.streaming,
         body_len: request.body.len(),
     };
-    let settings = Arc::clone(&worker.settings);
+    let settings = &worker.settings;
     let mut head = worker.heads.borrow_mut().pop().unwrap_or_default();
     settings.head.write(fields, &mut head);
     let mut trace = HttpTrace {
@@ -132,69 +112,114 @@ pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Disp
         None => wire.await,
         Some(limit) => match timeout(limit, wire).await {
             Ok(ending) => ending,
-            Err(_) if cancel.is_some() && trace.send_end.is_none() => {
-                Ending::failed(errors::send_timeout(limit.as_secs_f64()))
-            }
-            Err(_) => Ending::failed(errors::timeout(limit.as_secs_f64())),
+            Err(_) => Ending::timed_out(limit, cancel.is_some() && trace.send_end.is_none()),
         },
     };
     let end = now();
     worker.heads.borrow_mut().push(head);
-
     let dial_failed = ending.failure.is_some() && trace.send_start.is_none();
-    let mut exchange = finish(&worker, ending, gather, trace, end);
-    exchange.identity = Identity {
-        number: issue.number,
-        request_id,
-        correlation_id: Arc::clone(&correlation_id),
-        conversation_id: Arc::clone(&prepared.id),
-        turn_index: issue.turn,
-        phase: phase.kind,
-        phase_index: phase.index,
-        worker: worker.index,
-    };
-    exchange.plan = issue.plan;
-    exchange.start = start;
-    exchange.client_delayed = worker.was_late_since(start);
-    if exchange.client_delayed {
+    let client_delayed = worker.was_late_since(start);
+    if client_delayed {
         worker.tally.borrow_mut().delayed_requests += 1;
     }
-    exchange.request = RequestFacts {
-        body: request.body.clone(),
-        texts: request.texts.clone(),
-        max_tokens: request.max_tokens,
-        num_images: request.num_images,
-        headers: settings.want_headers.then(|| settings.head.shown(fields)),
+    let answer = Answered::of(ending, gather, &mut trace);
+    let mut exchange = Exchange {
+        identity: Identity {
+            number: issue.number,
+            request_id,
+            correlation_id: Arc::clone(&correlation_id),
+            conversation_id: Arc::clone(&prepared.id),
+            turn_index: issue.turn,
+            phase: phase.kind,
+            phase_index: phase.index,
+            worker: worker.index,
+        },
+        plan: issue.plan,
+        start,
+        headers: answer.headers,
+        end,
+        trace,
+        status: answer.status,
+        request: RequestFacts {
+            body: request.body.clone(),
+            texts: request.texts.clone(),
+            max_tokens: request.max_tokens,
+            num_images: request.num_images,
+            headers: settings.want_headers.then(|| settings.head.shown(fields)),
+        },
+        template_input: if settings.want_template_input {
+            request.messages_json().map(|json| (json, request.tools_json().map(str::to_owned)))
+        } else {
+            None
+        },
+        received: answer.received,
+        failure: answer.failure,
+        cancelled_at: answer.cancelled_at,
+        client_delayed,
     };
-    if settings.want_template_input {
-        exchange.template_input =
-            request.messages_json().map(|json| (json, request.tools_json().map(str::to_owned)));
-    }
     if dial_failed {
-        let failures = worker.dial_failures.get().saturating_add(1);
-        worker.dial_failures.set(failures);
-        let pause = (1 << failures.min(10)).min(DIAL_PAUSE_MS);
         worker.sink.accept(exchange);
-        tokio::time::sleep(Duration::from_millis(pause)).await;
+        dial_pause(&worker).await;
         guard.report(now(), false);
         return;
     }
     worker.dial_failures.set(0);
+    if issue.last_turn {
+        worker.forget(issue.session);
+    }
+    guard.report(end, false);
     if goes_on {
         // The pacer runs after this task has given way, so the history is complete before the next turn.
-        guard.report(end, false);
-        remember(&read_plan, &session, &request, &mut exchange);
-    } else {
-        if issue.last_turn {
-            worker.forget(issue.session);
-        }
-        guard.report(end, false);
+        remember(read_plan, &session, &request, &mut exchange);
     }
     worker.sink.accept(exchange);
 }
 
+/// Waits for the conversation and makes the request of this turn.
+async fn ready(
+    worker: &Worker,
+    session: &Session,
+    issue: &mut Issue<Ticket>,
+    phase: &PhaseInfo,
+) -> Result<Ready, Arc<str>> {
+    if let Some(mut ticket) = issue.ticket.take() {
+        if !ticket.is_ready() && !issue.plan.initial_fill {
+            worker.tally.borrow_mut().late_prompts += 1;
+        }
+        let prepared = ticket.take().await?;
+        *session.correlation_id.borrow_mut() = if phase.fixed_schedule {
+            format!("fixed-schedule-{}", prepared.id).into()
+        } else {
+            let id = worker.ids.borrow_mut().next();
+            // Hexadecimal digits and dashes only.
+            std::str::from_utf8(&id).unwrap_or_default().into()
+        };
+        *session.prepared.borrow_mut() = Some(prepared);
+    }
+    let Some(prepared) = session.prepared.borrow().clone() else {
+        return Err("an earlier turn of the conversation could not be built".into());
+    };
+    let turn = issue.turn as usize;
+    let request = match (prepared.requests.get(turn), &prepared.conversation) {
+        (Some(request), _) => Arc::clone(request),
+        (None, Some(conversation)) => {
+            Arc::new(worker.settings.format.render(conversation, turn, &session.history.borrow()))
+        }
+        (None, None) => return Err("the conversation has no such turn".into()),
+    };
+    Ok(Ready { prepared, request })
+}
+
+/// Holds the slot of a request whose connection could not be made, longer after each failure in a row.
+async fn dial_pause(worker: &Worker) {
+    let failures = worker.dial_failures.get().saturating_add(1);
+    worker.dial_failures.set(failures);
+    let pause = (1 << failures.min(10)).min(DIAL_PAUSE_MS);
+    tokio::time::sleep(Duration::from_millis(pause)).await;
+}
+
 /// Reads the answer for the sake of the next turn.
-fn remember(read_plan: &ReadPlan, session: &Session, request: &Rendered, exchange: &mut Exchange) {
+fn remember(read_plan: ReadPlan, session: &Session, request: &Rendered, exchange: &mut Exchange) {
     let mut history = session.history.borrow_mut();
     history.push_turn(request);
     if exchange.failure.is_some() {
@@ -205,7 +230,7 @@ fn remember(read_plan: &ReadPlan, session: &Session, request: &Rendered, exchang
             exchange.received = Received::Bytes(bytes);
             return;
         }
-        let mut reader = bytes.reader.take().unwrap_or_else(|| Reader::new(read_plan, &bytes.content_type));
+        let mut reader = bytes.reader.take().unwrap_or_else(|| Reader::new(&read_plan, &bytes.content_type));
         bytes.each_read(|bytes, at| reader.push(bytes, at));
         let reading = reader.finish(exchange.end);
         if reading.error.is_none()
@@ -218,16 +243,8 @@ fn remember(read_plan: &ReadPlan, session: &Session, request: &Rendered, exchang
 }
 
 /// A turn whose request does not exist is still one record.
-fn unbuildable(
-    worker: &Worker,
-    guard: &mut ReturnGuard,
-    issue: &crate::schedule::Issue<crate::prepared::Ticket>,
-    phase: &super::PhaseInfo,
-    why: &str,
-) {
-    let at = now();
-    guard.report(at, false);
-    worker.sink.accept(Exchange {
+fn unbuildable(worker: &Worker, issue: &Issue<Ticket>, phase: &PhaseInfo, at: Mono, why: &str) -> Exchange {
+    Exchange {
         identity: Identity {
             number: issue.number,
             request_id: worker.ids.borrow_mut().next(),
@@ -250,7 +267,7 @@ fn unbuildable(
         failure: Some(errors::unbuildable(why)),
         cancelled_at: None,
         client_delayed: false,
-    });
+    }
 }
 
 /// Gets a connection, sends, receives, and gives the connection back if it is still good.
@@ -361,55 +378,54 @@ async fn dial(worker: &Worker, trace: &mut HttpTrace) -> Result<Connection, Requ
     Ok(connection)
 }
 
-/// Puts together what is known when the wire is quiet.
-fn finish(worker: &Worker, ending: Ending, gather: Gather<'_>, mut trace: HttpTrace, end: Mono) -> Exchange {
-    let Gather { head, headers_at, bytes, too_large, .. } = gather;
-    let status = head.as_ref().map(|head| head.status);
-    let mut failure = ending.failure;
-    let mut received = Received::Nothing;
-    if let Some(mut head) = head {
-        if let Some(facts) = &mut trace.facts {
-            facts.reason = std::mem::take(&mut head.reason);
-            facts.response_headers = std::mem::take(&mut head.all);
-        }
-        let reason = trace.facts.as_ref().map_or(head.reason.as_str(), |facts| facts.reason.as_str());
+/// What is known of an answer when the wire is quiet.
+struct Answered {
+    status: Option<u16>,
+    headers: Option<Mono>,
+    received: Received,
+    failure: Option<RequestError>,
+    cancelled_at: Option<Mono>,
+}
+
+impl Answered {
+    fn of(ending: Ending, gather: Gather<'_>, trace: &mut HttpTrace) -> Answered {
+        let Gather { head, headers_at, bytes, too_large, .. } = gather;
+        let Ending { mut failure, cancelled_at } = ending;
+        let Some(mut head) = head else {
+            return Answered {
+                status: None,
+                headers: None,
+                received: Received::Nothing,
+                failure,
+                cancelled_at,
+            };
+        };
+        let success = (200..300).contains(&head.status);
+        let mut received = Received::Nothing;
         match head.status {
             200..=299 => received = Received::Bytes(Box::new(bytes)),
             status @ 300..=399 => {
-                failure.get_or_insert_with(|| redirect_error(status, reason, head.location.as_deref()));
+                failure.get_or_insert_with(|| redirect_error(status, &head.reason, head.location.as_deref()));
             }
             // A failed status explains itself; what cut its body short does not matter.
-            status if ending.cancelled_at.is_none() => {
-                failure = Some(http_error(status, reason, &bytes.data, head.retry_after.as_deref()));
+            status if cancelled_at.is_none() => {
+                failure = Some(http_error(status, &head.reason, &bytes.data, head.retry_after.as_deref()));
             }
             _ => {}
         }
         if too_large {
             failure.get_or_insert_with(|| errors::payload("The answer is larger than 512 MiB"));
         }
-    }
-    Exchange {
-        identity: Identity {
-            number: 0,
-            request_id: [b'0'; 36],
-            correlation_id: Arc::from(""),
-            conversation_id: Arc::from(""),
-            turn_index: 0,
-            phase: aiperf_types::PhaseKind::Profiling,
-            phase_index: 0,
-            worker: worker.index,
-        },
-        plan: aiperf_types::PlanInstants::default(),
-        start: end,
-        headers: headers_at.filter(|_| status.is_some_and(|status| (200..300).contains(&status))),
-        end,
-        trace,
-        status,
-        request: RequestFacts::default(),
-        template_input: None,
-        received,
-        failure,
-        cancelled_at: ending.cancelled_at,
-        client_delayed: false,
+        if let Some(facts) = &mut trace.facts {
+            facts.reason = std::mem::take(&mut head.reason);
+            facts.response_headers = std::mem::take(&mut head.all);
+        }
+        Answered {
+            status: Some(head.status),
+            headers: headers_at.filter(|_| success),
+            received,
+            failure,
+            cancelled_at,
+        }
     }
 }
