@@ -30,8 +30,6 @@ enum Setter {
     Percent(fn(&mut Tuning, f64)),
     Count(fn(&mut Tuning, u32)),
     IpVersion,
-    /// A switch that cannot be on yet, and what it comes with.
-    OnlyOff(&'static str),
     /// Read by [`Environment`] itself, or by the room that needs it.
     Elsewhere,
 }
@@ -89,8 +87,20 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "AIPERF_HTTP_TRUST_ENV",
         default: "0",
-        help: "1 would use the proxies of HTTP_PROXY and HTTPS_PROXY: refused, it is not supported yet",
-        set: Setter::OnlyOff("proxies"),
+        help: "1 uses the proxies of HTTP_PROXY and HTTPS_PROXY, except for the hosts of NO_PROXY",
+        set: Setter::Switch(|tuning, on| tuning.trust_environment_proxies = on),
+    },
+    Variable {
+        name: "AIPERF_HTTP_SO_RCVBUF",
+        default: "the kernel's",
+        help: "Receive buffer of each socket, bytes",
+        set: Setter::Count(|tuning, bytes| tuning.receive_buffer = Some(bytes)),
+    },
+    Variable {
+        name: "AIPERF_HTTP_SO_SNDBUF",
+        default: "the kernel's",
+        help: "Send buffer of each socket, bytes",
+        set: Setter::Count(|tuning, bytes| tuning.send_buffer = Some(bytes)),
     },
     Variable {
         name: "AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID",
@@ -261,12 +271,6 @@ impl Environment {
                         _ => return Err(refuse(name, text, "4, 6 or auto")),
                     }
                 }
-                Setter::OnlyOff(what) => {
-                    if switch(name, text)? {
-                        let (flag, value) = (name.to_owned(), text.clone());
-                        return Err(UsageError::ValueNotYet { flag, value, what: what.to_owned() });
-                    }
-                }
                 Setter::Elsewhere => {}
             }
         }
@@ -321,11 +325,6 @@ mod tests {
                 Setter::Seconds(_) | Setter::Percent(_) => "7.5",
                 Setter::Count(_) => "99",
                 Setter::IpVersion => "auto",
-                Setter::OnlyOff(_) => {
-                    let error = with(&[(variable.name, "1")]).tuning().unwrap_err().to_string();
-                    assert!(error.contains("not supported yet"), "{error}");
-                    continue;
-                }
                 Setter::Elsewhere => continue,
             };
             assert_ne!(

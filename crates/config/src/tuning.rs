@@ -19,10 +19,16 @@ pub struct Tuning {
     pub keep_alive: Duration,
     /// Connections of the whole process; `None` is no limit.
     pub connection_limit: Option<u32>,
+    /// Receive buffer of sockets, bytes; `None` leaves it to the kernel.
+    pub receive_buffer: Option<u32>,
+    /// Send buffer of sockets, bytes; `None` leaves it to the kernel.
+    pub send_buffer: Option<u32>,
     /// Which addresses a name may resolve to.
     pub ip_version: IpVersion,
     /// Certificates are checked.
     pub verify_tls: bool,
+    /// Proxies named by the environment are used.
+    pub trust_environment_proxies: bool,
     /// Headers that carry the correlation id, in order.
     pub affinity_headers: Vec<&'static str>,
     /// Message content is an array of parts even for one text.
@@ -50,8 +56,11 @@ impl Default for Tuning {
             high_resolution_timer: true,
             keep_alive: Duration::from_mins(5),
             connection_limit: None,
+            receive_buffer: None,
+            send_buffer: None,
             ip_version: IpVersion::V4,
             verify_tls: true,
+            trust_environment_proxies: false,
             affinity_headers: vec!["X-Session-Affinity"],
             force_content_parts: false,
             osl_mismatch_pct: 5.0,

@@ -20,5 +20,5 @@ pub use engine::{Engine, PacerPlace, PhaseOutcome, PhaseRun, thread_cpu_ns};
 pub use outcome::{Exchange, Received, ReceivedBytes};
 pub use pacer::{Control, Source, StopCause};
 pub use prepared::{Prepared, PreparedResult, Ticket};
-pub use settings::{Settings, Tls};
+pub use settings::{Proxy, Settings, Tls};
 pub use worker::ExchangeSink;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aiperf_config::Secret;
 use aiperf_endpoint::{Format, ReadPlan};
 use rustls_pki_types::ServerName;
 use tokio::sync::Semaphore;
@@ -16,6 +17,8 @@ pub struct Settings {
     pub origin: Origin,
     /// Its addresses.
     pub resolver: Resolver,
+    /// The server is reached through a proxy, whose addresses the resolver has.
+    pub proxy: Option<Proxy>,
     /// Socket options.
     pub sockets: SocketOptions,
     /// TLS, for `https` origins.
@@ -38,6 +41,14 @@ pub struct Settings {
     pub want_headers: bool,
     /// Keep what a chat template is applied to.
     pub want_template_input: bool,
+}
+
+/// An HTTP proxy. Plain requests name the whole URL in their request line; TLS goes through a tunnel.
+pub struct Proxy {
+    /// `host:port`, for messages.
+    pub authority: String,
+    /// Value of `Proxy-Authorization` for tunnels.
+    pub credential: Option<Secret>,
 }
 
 /// TLS towards one server.

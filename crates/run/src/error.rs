@@ -36,6 +36,9 @@ pub enum InputError {
     /// A URL without a host.
     #[error("--url {0}: there is no host in it; give http://HOST:PORT")]
     Url(String),
+    /// A proxy of the environment.
+    #[error("{0}")]
+    Proxy(String),
     /// A fixed schedule over data whose conversation has no time.
     #[error(
         "a fixed schedule needs a timestamp on the first turn of every conversation, and conversation {0} has none; \

@@ -173,9 +173,9 @@ impl<'a> Run<'a> {
         tokenizer: Option<Tokenizer>,
         dataset: Arc<dyn Dataset>,
         zero_ms: Option<f64>,
-        destination: Destination,
+        mut destination: Destination,
     ) -> Result<Run<'a>, RunError> {
-        let Destination { origin, resolver, tls, head, mock } = destination;
+        let mock = destination.mock.take();
         let redactor = Redactor::new(config);
         let screen = Arc::new(Screen::stderr(config.tuning.color));
         let folder = |cause| StartFailure::Folder { dir: config.output.dir.display().to_string(), cause };
@@ -240,24 +240,7 @@ impl<'a> Run<'a> {
             fault: std::sync::OnceLock::new(),
         };
         let pool = Pool::start(shared, threads.compute, &ends).map_err(StartFailure::Threads)?;
-        let settings = Settings {
-            origin,
-            resolver,
-            sockets: SocketOptions::new(endpoint.bind_addresses.clone(), None, None),
-            tls,
-            head,
-            format,
-            read_plan: plan,
-            request_timeout: endpoint.request_timeout,
-            keep_alive: config.tuning.keep_alive,
-            connection_limit: config
-                .tuning
-                .connection_limit
-                .map(|limit| Arc::new(tokio::sync::Semaphore::new(limit as usize))),
-            want_facts: config.output.http_trace || raw,
-            want_headers: config.output.http_trace || raw,
-            want_template_input,
-        };
+        let settings = settings(config, destination, format, plan, want_template_input);
         let place = if threads.workers == 1 { PacerPlace::Worker } else { PacerPlace::Thread };
         let spin = config.tuning.high_resolution_timer && cores >= 4.0;
         let sink: Arc<dyn ExchangeSink> = ends.queue.clone();
@@ -415,6 +398,42 @@ impl<'a> Run<'a> {
         } else {
             RunEnd::Good
         }
+    }
+}
+
+/// What the workers need.
+fn settings(
+    config: &RunConfig,
+    destination: Destination,
+    format: Arc<Format>,
+    plan: ReadPlan,
+    want_template_input: bool,
+) -> Settings {
+    let Destination { origin, resolver, proxy, tls, head, mock: _ } = destination;
+    let endpoint = &config.endpoint;
+    let raw = config.output.level == ExportLevel::Raw;
+    Settings {
+        origin,
+        resolver,
+        proxy,
+        sockets: SocketOptions::new(
+            endpoint.bind_addresses.clone(),
+            config.tuning.receive_buffer.map(|bytes| bytes as usize),
+            config.tuning.send_buffer.map(|bytes| bytes as usize),
+        ),
+        tls,
+        head,
+        format,
+        read_plan: plan,
+        request_timeout: endpoint.request_timeout,
+        keep_alive: config.tuning.keep_alive,
+        connection_limit: config
+            .tuning
+            .connection_limit
+            .map(|limit| Arc::new(tokio::sync::Semaphore::new(limit as usize))),
+        want_facts: config.output.http_trace || raw,
+        want_headers: config.output.http_trace || raw,
+        want_template_input,
     }
 }
 

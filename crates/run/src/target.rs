@@ -3,17 +3,19 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use aiperf_config::{EndpointConfig, Header, RunConfig, Secret, Target};
-use aiperf_load::Tls;
 use aiperf_load::transport::{AffinityHeaders, HeadTemplate, Origin, Resolver, TlsSettings};
+use aiperf_load::{Proxy, Tls};
 use aiperf_mock_server::{Server, Settings};
 use url::Url;
 
 use crate::error::{InputError, RunError, StartFailure};
+use crate::proxy;
 
 /// The server of a run.
 pub(crate) struct Destination {
     pub(crate) origin: Origin,
     pub(crate) resolver: Resolver,
+    pub(crate) proxy: Option<Proxy>,
     pub(crate) tls: Option<Tls>,
     pub(crate) head: HeadTemplate,
     /// The server in this process, when there is one.
@@ -38,34 +40,54 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
     let Some(origin) = Origin::new(&url, path) else {
         return Err(InputError::Url(aiperf_config::redact_text(url.as_str())).into());
     };
-    let resolver = Resolver::new(&origin, config.tuning.ip_version)
-        .map_err(|cause| StartFailure::Resolve { host: origin.host.clone(), cause })?;
+    let proxy_url = if config.tuning.trust_environment_proxies && mock.is_none() {
+        proxy::for_target(&url, |name| std::env::var(name).ok()).map_err(InputError::Proxy)?
+    } else {
+        None
+    };
+    let proxy_origin = proxy_url.as_ref().and_then(|url| Origin::new(url, ""));
+    let peer = proxy_origin.as_ref().unwrap_or(&origin);
+    let resolver = Resolver::new(peer, config.tuning.ip_version)
+        .map_err(|cause| StartFailure::Resolve { host: peer.host.clone(), cause })?;
     let tls = if origin.tls {
         let settings = TlsSettings { insecure: !config.tuning.verify_tls };
         Some(Tls::new(&origin, &settings).map_err(StartFailure::from)?)
     } else {
         None
     };
-    let head = HeadTemplate::new(
-        &origin.host_header,
-        &origin.path,
-        version,
-        &with_user_info(endpoint, &url),
-        affinity(config),
-    );
-    Ok(Destination { origin, resolver, tls, head, mock })
+    let mut endpoint = with_user_info(endpoint, &url);
+    let credential = proxy_url.as_ref().and_then(user_info);
+    let request_target = match &proxy_origin {
+        Some(_) if !origin.tls => {
+            if let Some(value) = credential.clone() {
+                endpoint.headers.push(Header { name: "Proxy-Authorization".into(), value });
+            }
+            format!("http://{}{}", origin.host_header, origin.path)
+        }
+        _ => origin.path.clone(),
+    };
+    let head = HeadTemplate::new(&origin.host_header, &request_target, version, &endpoint, affinity(config));
+    let proxy = proxy_origin.map(|proxy| Proxy { authority: proxy.authority(), credential });
+    Ok(Destination { origin, resolver, proxy, tls, head, mock })
 }
 
 /// The endpoint, with `user:password@` of its URL as a basic credential; a header or key given otherwise wins.
 fn with_user_info(endpoint: &EndpointConfig, url: &Url) -> EndpointConfig {
     let mut endpoint = endpoint.clone();
-    if !url.username().is_empty() || url.password().is_some() {
-        let decode = |text: &str| percent_decode(text);
-        let pair = format!("{}:{}", decode(url.username()), decode(url.password().unwrap_or_default()));
-        let value = Secret::new(format!("Basic {}", base64(pair.as_bytes())));
+    if let Some(value) = user_info(url) {
         endpoint.headers.insert(0, Header { name: "Authorization".into(), value });
     }
     endpoint
+}
+
+/// The user info of a URL as a basic credential.
+fn user_info(url: &Url) -> Option<Secret> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let password = url.password().unwrap_or_default();
+    let pair = format!("{}:{}", percent_decode(url.username()), percent_decode(password));
+    Some(Secret::new(format!("Basic {}", base64(pair.as_bytes()))))
 }
 
 fn percent_decode(text: &str) -> String {

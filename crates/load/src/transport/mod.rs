@@ -5,6 +5,7 @@ pub(crate) mod dial;
 pub(crate) mod errors;
 pub(crate) mod exchange;
 pub(crate) mod pool;
+pub(crate) mod proxy;
 mod request;
 pub(crate) mod response;
 pub(crate) mod tls;

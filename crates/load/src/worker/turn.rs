@@ -17,6 +17,7 @@ use crate::prepared::{Prepared, Ticket};
 use crate::schedule::{Issue, SessionKey};
 use crate::transport::connection::Connection;
 use crate::transport::exchange::{ExchangeError, receive, send};
+use crate::transport::proxy::tunnel;
 use crate::transport::{HeadFields, errors};
 
 /// Longest pause after a connection could not be made, before its slot is free again: a server that refuses is
@@ -356,19 +357,25 @@ fn note_limits(worker: &Worker, error: &std::io::Error) {
 async fn dial(worker: &Worker, trace: &mut HttpTrace) -> Result<Connection, RequestError> {
     let settings = &worker.settings;
     let authority = settings.origin.authority();
+    // What is connected to: the proxy where there is one.
+    let peer = settings.proxy.as_ref().map_or(&authority, |proxy| &proxy.authority);
     let (addresses, looked_up) =
-        settings.resolver.addresses().await.map_err(|error| errors::dns(&settings.origin.host, &error))?;
+        settings.resolver.addresses().await.map_err(|error| errors::dns(peer, &error))?;
     trace.dns = looked_up;
     let from = now();
-    let stream = settings.sockets.connect(&addresses).await.map_err(|error| {
+    let mut stream = settings.sockets.connect(&addresses).await.map_err(|error| {
         note_limits(worker, &error);
-        errors::connect(&authority, &error)
+        errors::connect(peer, &error)
     })?;
-    let connected = now();
     let Some(tls) = &settings.tls else {
-        trace.connect = Some((from, connected));
+        trace.connect = Some((from, now()));
         return Ok(Connection::plain(stream));
     };
+    if let Some(proxy) = &settings.proxy {
+        let through = tunnel(&mut stream, &authority, proxy.credential.as_ref()).await;
+        through.map_err(|error| errors::connect(peer, &error))?;
+    }
+    let connected = now();
     let connection = Connection::tls(stream, &tls.connector, tls.name.clone())
         .await
         .map_err(|error| errors::tls(&authority, &error))?;
