@@ -1,0 +1,124 @@
+//! The rows of the table: one family of rows per module, one line of registration each.
+
+use anyhow::{Result, bail};
+
+use super::Bench;
+use super::figure::Figure;
+
+mod cost;
+mod lateness;
+mod memory;
+mod sockets;
+mod start;
+mod streams;
+mod ttft;
+
+/// One row that can be asked for.
+pub(crate) struct Row {
+    /// As typed.
+    pub(crate) name: &'static str,
+    /// What it measures.
+    pub(crate) about: &'static str,
+    /// Whether the reference takes part.
+    pub(crate) reference: bool,
+    /// Measures it.
+    pub(crate) measure: fn(&Bench) -> Result<Vec<Figure>>,
+}
+
+/// All rows, in the order of the table.
+pub(crate) const ALL: &[Row] = &[
+    Row {
+        name: "cpu",
+        about: "CPU per non-streaming request, beside wrk",
+        reference: false,
+        measure: cost::plain,
+    },
+    Row {
+        name: "cpu-streaming",
+        about: "CPU per streaming request of 100 events, beside wrk",
+        reference: false,
+        measure: cost::streaming,
+    },
+    Row {
+        name: "cpu-reference",
+        about: "the same two beside the reference",
+        reference: true,
+        measure: cost::reference,
+    },
+    Row {
+        name: "start",
+        about: "start to first request on the wire",
+        reference: true,
+        measure: start::synthetic,
+    },
+    Row {
+        name: "start-trace",
+        about: "start to first request of the Mooncake trace",
+        reference: true,
+        measure: start::trace,
+    },
+    Row {
+        name: "memory-trace",
+        about: "peak memory replaying that trace from 0 to 60 s",
+        reference: false,
+        measure: memory::trace,
+    },
+    Row {
+        name: "lateness",
+        about: "lateness of sends, constant 500/s for 30 s",
+        reference: true,
+        measure: lateness::measure,
+    },
+    Row {
+        name: "throughput",
+        about: "requests/s and SSE events/s at concurrency 64, beside wrk",
+        reference: false,
+        measure: cost::throughput,
+    },
+    Row {
+        name: "memory-record",
+        about: "memory kept per finished request, up to 1,000,000",
+        reference: false,
+        measure: memory::per_record,
+    },
+    Row {
+        name: "ttft",
+        about: "client TTFT minus the server's own",
+        reference: false,
+        measure: ttft::measure,
+    },
+    Row {
+        name: "streams",
+        about: "10,000 concurrent streams for 30 s",
+        reference: false,
+        measure: streams::measure,
+    },
+    Row {
+        name: "sockets",
+        about: "limits in time on real sockets",
+        reference: false,
+        measure: sockets::measure,
+    },
+];
+
+/// The rows with these names, in the order of the table; all for none.
+pub(crate) fn select(names: &[&str]) -> Result<Vec<&'static Row>> {
+    if let Some(unknown) = names.iter().find(|name| ALL.iter().all(|row| row.name != **name)) {
+        let known = ALL.iter().map(|row| row.name).collect::<Vec<_>>().join(", ");
+        bail!("no row `{unknown}`; there are {known}");
+    }
+    Ok(ALL.iter().filter(|row| names.is_empty() || names.contains(&row.name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_select_rows_in_table_order_and_unknown_ones_are_refused() {
+        let names: Vec<_> = select(&["ttft", "cpu"]).unwrap().iter().map(|row| row.name).collect();
+        assert_eq!(names, ["cpu", "ttft"]);
+        assert_eq!(select(&[]).unwrap().len(), ALL.len());
+        assert!(select(&["speed"]).err().unwrap().to_string().contains("cpu-streaming"));
+    }
+}
