@@ -13,7 +13,7 @@ use aiperf_clock::{Mono, nanos, now};
 use crossbeam_queue::SegQueue;
 
 use crate::prepared::Ticket;
-use crate::schedule::{Counts, Issue, Plan, Schedule, SessionKey, SessionSource, Wake};
+use crate::schedule::{Counts, Issue, Plan, Schedule, SessionKey, SessionSource, TurnEnding, Wake};
 use crate::wake::{Bell, PreciseTimer};
 use crate::worker::{Command, Dispatch, Mailbox, PhaseInfo, Worker};
 
@@ -25,7 +25,7 @@ const SPIN_NS: u64 = 80_000;
 pub(crate) struct Returned {
     pub(crate) session: SessionKey,
     pub(crate) at: Mono,
-    pub(crate) cut: bool,
+    pub(crate) ending: TurnEnding,
     pub(crate) worker: u16,
 }
 
@@ -258,7 +258,7 @@ impl Pacer {
     fn step(&mut self, inbox: &Inbox, control: &Control) -> (Wake, Mono) {
         while let Some(event) = inbox.returned.pop() {
             self.router.returned(event);
-            self.schedule.returned(event.session, event.at, event.cut);
+            self.schedule.returned(event.session, event.at, event.ending);
         }
         let at = now();
         if self.stopped.is_none()

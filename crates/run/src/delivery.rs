@@ -60,7 +60,8 @@ pub(crate) fn facts(
         planned_count: if closed_loop { tally.sent } else { counts.planned },
         sent_count: tally.sent,
         skipped_count: counts.skipped,
-        unsent_count: counts.unsent,
+        // In a closed loop a turn is planned when it is sent.
+        unsent_count: counts.unsent + if closed_loop { 0 } else { counts.never_sent },
         lateness: spread(&tally.lateness),
         cap_wait: phase.concurrency.and_then(|_| if closed_loop { None } else { spread(&tally.cap_wait) }),
         slip: if closed_loop { None } else { spread(&tally.slip) },

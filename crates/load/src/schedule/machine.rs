@@ -54,6 +54,17 @@ impl Plan {
     }
 }
 
+/// How a turn came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnEnding {
+    /// With an answer or an error.
+    Finished,
+    /// The end of the phase broke it off in flight.
+    Cut,
+    /// The end of the phase came before it was sent.
+    NeverSent,
+}
+
 /// What the machine counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -63,8 +74,10 @@ pub struct Counts {
     pub sessions: u64,
     /// Turns that came back.
     pub returned: u64,
-    /// Turns cut off by the end of the phase.
+    /// Turns cut off in flight by the end of the phase.
     pub cut: u64,
+    /// Turns issued that the end of the phase kept from being sent: their prompt was not ready.
+    pub never_sent: u64,
     /// Turns due while issuing was open.
     pub planned: u64,
     /// Arrivals that found no slot, or first turns still held by a cap when issuing ended.
@@ -228,13 +241,13 @@ impl<S: SessionSource> Schedule<S> {
         }
     }
 
-    /// A turn came back at `at`; `cut` when the end of the phase broke it off.
-    pub fn returned(&mut self, key: SessionKey, at: Mono, cut: bool) {
+    /// A turn came back at `at`.
+    pub fn returned(&mut self, key: SessionKey, at: Mono, ending: TurnEnding) {
         self.in_flight -= 1;
-        if cut {
-            self.counts.cut += 1;
-        } else {
-            self.counts.returned += 1;
+        match ending {
+            TurnEnding::Finished => self.counts.returned += 1,
+            TurnEnding::Cut => self.counts.cut += 1,
+            TurnEnding::NeverSent => self.counts.never_sent += 1,
         }
         let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) else { return };
         if self.open && session.next < session.turns {

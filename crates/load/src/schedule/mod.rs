@@ -11,7 +11,7 @@ use aiperf_clock::Mono;
 use aiperf_types::PlanInstants;
 
 pub use arrivals::{Arrivals, RateCurve};
-pub use machine::{Counts, Plan, Schedule};
+pub use machine::{Counts, Plan, Schedule, TurnEnding};
 pub use ramp::CapRamp;
 
 /// A live session, by its place in the session table.

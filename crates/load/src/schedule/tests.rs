@@ -126,7 +126,7 @@ fn play_late(plan: Plan, data: Data, service: impl Fn(u64) -> u64, late: impl Fn
                 break;
             }
             back.pop();
-            schedule.returned(SessionKey(key), T0.plus(at), false);
+            schedule.returned(SessionKey(key), T0.plus(at), TurnEnding::Finished);
         }
     }
     panic!("the run does not end");
@@ -298,14 +298,16 @@ fn nothing_leaves_after_an_interrupt() {
     assert_eq!(out.len(), 4);
     schedule.close(T0.plus(5));
     out.clear();
-    schedule.returned(SessionKey(0), T0.plus(6), false);
+    schedule.returned(SessionKey(0), T0.plus(6), TurnEnding::Finished);
     assert_eq!(schedule.poll(T0.plus(7), &mut out), Wake::OnEvent);
     assert!(out.is_empty());
-    for key in 1..4 {
-        schedule.returned(SessionKey(key), T0.plus(8), true);
+    for key in 1..3 {
+        schedule.returned(SessionKey(key), T0.plus(8), TurnEnding::Cut);
     }
+    schedule.returned(SessionKey(3), T0.plus(8), TurnEnding::NeverSent);
     assert_eq!(schedule.poll(T0.plus(9), &mut out), Wake::Done);
-    assert_eq!(schedule.counts().cut, 3);
+    let counts = schedule.counts();
+    assert_eq!((counts.returned, counts.cut, counts.never_sent), (1, 2, 1));
 }
 
 #[test]
@@ -317,7 +319,7 @@ fn cancellations_are_drawn_per_turn_with_a_seed() {
         let mut out = Vec::new();
         for step in 0..2000 {
             schedule.poll(T0.plus(step), &mut out);
-            schedule.returned(SessionKey(0), T0.plus(step), false);
+            schedule.returned(SessionKey(0), T0.plus(step), TurnEnding::Finished);
         }
         out.iter().map(|issue| issue.cancel).collect::<Vec<_>>()
     };

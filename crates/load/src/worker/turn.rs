@@ -14,7 +14,7 @@ use super::{Dispatch, PhaseInfo, Session, Worker};
 use crate::outcome::{Exchange, Received};
 use crate::pacer::{Inbox, Returned};
 use crate::prepared::{Prepared, Ticket};
-use crate::schedule::{Issue, SessionKey};
+use crate::schedule::{Issue, SessionKey, TurnEnding};
 use crate::transport::connection::Connection;
 use crate::transport::exchange::{ExchangeError, receive, send};
 use crate::transport::proxy::tunnel;
@@ -29,25 +29,26 @@ struct ReturnGuard {
     worker: Rc<Worker>,
     session: SessionKey,
     slot: usize,
+    sent: bool,
     reported: bool,
 }
 
 impl ReturnGuard {
-    fn report(&mut self, at: Mono, cut: bool) {
+    fn report(&mut self, at: Mono, ending: TurnEnding) {
         if !std::mem::replace(&mut self.reported, true) {
             let mut tasks = self.worker.tasks.borrow_mut();
             tasks.handles[self.slot] = None;
             tasks.free.push(self.slot);
             drop(tasks);
             let inbox: &Inbox = &self.worker.inbox;
-            inbox.post(Returned { session: self.session, at, cut, worker: self.worker.index });
+            inbox.post(Returned { session: self.session, at, ending, worker: self.worker.index });
         }
     }
 }
 
 impl Drop for ReturnGuard {
     fn drop(&mut self) {
-        self.report(now(), true);
+        self.report(now(), if self.sent { TurnEnding::Cut } else { TurnEnding::NeverSent });
     }
 }
 
@@ -76,12 +77,12 @@ struct Ready {
 
 pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Dispatch, slot: usize) {
     let Dispatch { mut issue, phase } = dispatch;
-    let mut guard = ReturnGuard { worker: Rc::clone(&worker), session: issue.session, slot, reported: false };
+    let mut guard = ReturnGuard { worker: Rc::clone(&worker), session: issue.session, slot, sent: false, reported: false };
     let Ready { prepared, request } = match ready(&worker, &session, &mut issue, &phase).await {
         Ok(ready) => ready,
         Err(why) => {
             let at = now();
-            guard.report(at, false);
+            guard.report(at, TurnEnding::Finished);
             worker.sink.accept(unbuildable(&worker, &issue, &phase, at, &why));
             return;
         }
@@ -107,6 +108,7 @@ pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Disp
 
     let start = now();
     worker.tally.borrow_mut().sent(&issue.plan, start);
+    guard.sent = true;
     let cancel = issue.cancel.then_some(phase.cancel_delay);
     let wire = exchange(&worker, &head, &request, cancel, &mut trace, &mut gather);
     let ending = match settings.request_timeout {
@@ -161,14 +163,14 @@ pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Disp
     if dial_failed {
         worker.sink.accept(exchange);
         dial_pause(&worker).await;
-        guard.report(now(), false);
+        guard.report(now(), TurnEnding::Finished);
         return;
     }
     worker.dial_failures.set(0);
     if issue.last_turn {
         worker.forget(issue.session);
     }
-    guard.report(end, false);
+    guard.report(end, TurnEnding::Finished);
     if goes_on {
         // The pacer runs after this task has given way, so the history is complete before the next turn.
         remember(read_plan, &session, &request, &mut exchange);
