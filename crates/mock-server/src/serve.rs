@@ -160,6 +160,11 @@ impl Worker {
         let from = connection.searched.saturating_sub(3).min(rest.len());
         let Some(found) = self.head_end.find(&rest[from..]) else {
             connection.searched = rest.len();
+            // What begins a TLS handshake, say, would be waited for without end.
+            if rest.first().is_some_and(|byte| !byte.is_ascii_graphic() && !matches!(byte, b'\r' | b'\n')) {
+                self.refuse_head(connection, slot, 400, "the request head is not HTTP/1.1")?;
+                return Ok(rest.len());
+            }
             if rest.len() > LONGEST_HEAD {
                 self.refuse_head(connection, slot, 431, "the request head is longer than 64 KiB")?;
                 return Ok(rest.len());
