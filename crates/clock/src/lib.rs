@@ -10,7 +10,9 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// An instant of `CLOCK_MONOTONIC`, in nanoseconds since its epoch (host boot).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct Mono(pub u64);
 
 impl Mono {

@@ -1,5 +1,6 @@
 //! The compute threads: they make requests ahead of their time and finish records after theirs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -19,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::feed::PreparedSize;
 use crate::inputs::{InputEntry, Inputs};
 use crate::record::Recorder;
+use crate::spill::Spill;
 
 /// Lines are handed to the file in batches of about this size.
 const LINES: usize = 32 * 1024;
@@ -26,6 +28,9 @@ const LINES: usize = 32 * 1024;
 /// waking it costs the network thread more than looking costs it.
 const PAUSE: Duration = Duration::from_micros(200);
 const PAUSES: u32 = 5;
+
+/// Finished exchanges that may wait in memory: 80 % of 10,240.
+const HIGH: usize = 8192;
 
 /// A conversation to be made ready.
 pub(crate) struct PrepareJob {
@@ -71,6 +76,8 @@ pub(crate) struct Shared {
 /// The way in for network threads.
 pub(crate) struct Queue {
     exchanges: Sender<Exchange>,
+    /// For what does not fit.
+    overflow: Sender<Exchange>,
     /// Exchanges handed over so far.
     accepted: Arc<AtomicU64>,
 }
@@ -78,8 +85,9 @@ pub(crate) struct Queue {
 impl ExchangeSink for Queue {
     fn accept(&self, exchange: Exchange) {
         self.accepted.fetch_add(1, Ordering::Relaxed);
+        let to = if self.exchanges.len() < HIGH { &self.exchanges } else { &self.overflow };
         // The threads outlive the network: a closed queue means the process is going down.
-        let _ = self.exchanges.send(exchange);
+        let _ = to.send(exchange);
     }
 }
 
@@ -95,6 +103,9 @@ pub(crate) struct Ends {
     pub(crate) queue: Arc<Queue>,
     /// Exchanges handed over so far. Apart from the queue, since whoever holds that keeps the threads running.
     pub(crate) accepted: Arc<AtomicU64>,
+    /// Exchanges that had to wait on disk.
+    pub(crate) spilled: Arc<AtomicU64>,
+    spill: Option<Spill>,
     jobs_out: Receiver<PrepareJob>,
     exchanges_out: Receiver<Exchange>,
 }
@@ -104,14 +115,31 @@ impl Ends {
         let (jobs, jobs_out) = unbounded();
         let (exchanges, exchanges_out) = unbounded();
         let accepted = Arc::new(AtomicU64::new(0));
-        let queue = Arc::new(Queue { exchanges, accepted: Arc::clone(&accepted) });
-        Ends { jobs, queue, accepted, jobs_out, exchanges_out }
+        let (overflow, overflow_out) = unbounded();
+        let spilled = Arc::new(AtomicU64::new(0));
+        let spill = Spill {
+            overflow: overflow_out,
+            queue: exchanges.clone(),
+            high: HIGH,
+            count: Arc::clone(&spilled),
+        };
+        let queue = Arc::new(Queue { exchanges, overflow, accepted: Arc::clone(&accepted) });
+        Ends { jobs, queue, accepted, spilled, spill: Some(spill), jobs_out, exchanges_out }
     }
 }
 
 impl Pool {
     /// Starts `threads` compute threads.
-    pub(crate) fn start(shared: Shared, threads: usize, ends: &Ends) -> std::io::Result<Pool> {
+    /// What does not fit in memory waits in `dir`.
+    pub(crate) fn start(
+        shared: Shared,
+        threads: usize,
+        ends: &mut Ends,
+        dir: PathBuf,
+    ) -> std::io::Result<Pool> {
+        if let Some(spill) = ends.spill.take() {
+            std::thread::Builder::new().name("spill".into()).spawn(move || spill.run(&dir))?;
+        }
         let shared = Arc::new(shared);
         let mut pool = Pool { threads: Vec::new(), shared: Arc::clone(&shared) };
         for index in 0..threads.max(1) {

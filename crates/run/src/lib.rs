@@ -9,6 +9,7 @@ mod monitor;
 mod proxy;
 mod record;
 mod run;
+mod spill;
 mod target;
 mod usage;
 

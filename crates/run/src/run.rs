@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use aiperf_clock::{Anchor, now};
 use aiperf_config::{
@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
         let cores = cores();
         let threads = Threads::of(cores, config.runtime.workers, config.runtime.record_processors);
         let control = Arc::new(Control::new());
-        let ends = Ends::new();
+        let mut ends = Ends::new();
         let size = Arc::new(PreparedSize::default());
         let want_template_input = template.is_some();
         let shared = Shared {
@@ -239,7 +239,8 @@ impl<'a> Run<'a> {
             failed: AtomicU64::new(0),
             fault: std::sync::OnceLock::new(),
         };
-        let pool = Pool::start(shared, threads.compute, &ends).map_err(StartFailure::Threads)?;
+        let pool = Pool::start(shared, threads.compute, &mut ends, config.output.dir.clone())
+            .map_err(StartFailure::Threads)?;
         let settings = settings(config, destination, format, plan, want_template_input);
         let place = if threads.workers == 1 { PacerPlace::Worker } else { PacerPlace::Thread };
         let spin = config.tuning.high_resolution_timer && cores >= 4.0;
@@ -299,7 +300,7 @@ impl<'a> Run<'a> {
                 cores: self.cores,
                 workers: self.threads.workers,
                 peak_rss_bytes: peak_rss_bytes(),
-                spilled: 0,
+                spilled: self.ends.spilled.load(Ordering::Relaxed),
             };
             // What was drawn goes on in the next phase; what a phase leaves behind is let go at once.
             sampled = Some(std::mem::replace(&mut outcome.source, nothing()));
@@ -537,7 +538,7 @@ fn results(
         end: outcome.end,
         summary,
         was_cancelled: outcome.stopped.is_some(),
-        sent_count: outcome.counts.issued,
+        sent_count: outcome.tally.sent,
         in_flight_cancelled_count: outcome.counts.cut,
         load_delivery,
     }
@@ -551,7 +552,11 @@ fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec
         let Some(sink) = sink else { continue };
         match sink.close(now()) {
             Ok(summary) => written.push(WrittenFile { label, path: summary.path }),
-            Err(error) => failures.push(format!("{label}: {error}")),
+            Err(error) => {
+                // What is in it is whole, and stays.
+                written.push(WrittenFile { label, path: sink.path().to_owned() });
+                failures.push(format!("{label}: {error}"));
+            }
         }
     }
     if let Some(inputs) = &shared.inputs {

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A request body: its bytes in order, in as few shared slices as it was made of. Cloning copies pointers.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +52,21 @@ impl Body {
     }
 }
 
+/// A body that left memory comes back in one piece.
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.to_bytes())
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Body, D::Error> {
+        let mut body = Body::default();
+        body.push(Vec::<u8>::deserialize(deserializer)?);
+        Ok(body)
+    }
+}
+
 /// A text whose token count is found once, by whichever thread first needs it. A text whose count is known
 /// from the start need not keep its characters.
 #[derive(Debug, Default)]
@@ -73,5 +89,18 @@ impl CountedText {
     /// The number of tokens, counted by `count` if nobody has yet.
     pub fn tokens(&self, count: impl FnOnce(&str) -> u64) -> u64 {
         *self.tokens.get_or_init(|| count(&self.text))
+    }
+}
+
+impl Serialize for CountedText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.text, self.tokens.get()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for CountedText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CountedText, D::Error> {
+        let (text, tokens) = <(Box<str>, Option<u64>)>::deserialize(deserializer)?;
+        Ok(CountedText { text, tokens: tokens.map(OnceLock::from).unwrap_or_default() })
     }
 }

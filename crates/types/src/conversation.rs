@@ -92,7 +92,10 @@ impl Default for Content {
 impl Content {
     /// One unnamed text.
     pub fn text(text: impl Into<Arc<str>>) -> Content {
-        Content::Parts { texts: vec![TextGroup { name: None, contents: vec![text.into()] }], media: Vec::new() }
+        Content::Parts {
+            texts: vec![TextGroup { name: None, contents: vec![text.into()] }],
+            media: Vec::new(),
+        }
     }
 }
 

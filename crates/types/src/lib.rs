@@ -7,9 +7,9 @@ mod record;
 mod usage;
 
 pub use body::{Body, CountedText};
-pub use conversation::{ContextMode, Content, Conversation, Media, MediaKind, TextGroup, Turn};
+pub use conversation::{Content, ContextMode, Conversation, Media, MediaKind, TextGroup, Turn};
 pub use record::{
-    Answer, Channel, ContentEvent, HttpTrace, Identity, Packet, PhaseKind, PlanInstants, RawEvent, RawResponse,
-    RequestError, RequestFacts, RequestRecord, TokenCounts, TransportFacts,
+    Answer, Channel, ContentEvent, HttpTrace, Identity, Packet, PhaseKind, PlanInstants, RawEvent,
+    RawResponse, RequestError, RequestFacts, RequestRecord, TokenCounts, TransportFacts,
 };
 pub use usage::{SpecDecode, Usage};

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use aiperf_clock::Mono;
+use serde::{Deserialize, Serialize};
 
 use crate::{Body, CountedText, SpecDecode, Usage};
 
 /// Which kind of phase a request belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PhaseKind {
     /// Excluded from all results.
     Warmup,
@@ -26,11 +27,12 @@ impl PhaseKind {
 }
 
 /// Which request this is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Identity {
     /// Number of the request within its phase, in issue order, from 0 (`session_num`).
     pub number: u64,
     /// `X-Request-ID`, a UUID in its 36-character form.
+    #[serde(with = "request_id")]
     pub request_id: [u8; 36],
     /// `X-Correlation-ID` of the run of the conversation.
     pub correlation_id: Arc<str>,
@@ -47,7 +49,7 @@ pub struct Identity {
 }
 
 /// What the plan wanted of a request, and when it was let go.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct PlanInstants {
     /// When the plan wanted it; absent in a closed loop.
     pub scheduled: Option<Mono>,
@@ -62,7 +64,7 @@ pub struct PlanInstants {
 }
 
 /// Instants and counts of one exchange on the wire. Instants are absent where the event did not occur.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HttpTrace {
     /// A connection was wanted and none was free: from, until.
     pub pool_wait: Option<(Mono, Mono)>,
@@ -97,7 +99,7 @@ pub struct HttpTrace {
 }
 
 /// What `--export-http-trace` and the raw export add to a trace.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TransportFacts {
     /// Each body write: instant, bytes.
     pub writes: Vec<(Mono, u32)>,
@@ -114,7 +116,7 @@ pub struct TransportFacts {
 }
 
 /// The channel of a content event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Channel {
     /// Answer text (or a refusal).
     Text,
@@ -129,7 +131,7 @@ pub enum Channel {
 }
 
 /// One event with output in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentEvent {
     /// When the read that completed the event returned.
     pub at: Mono,
@@ -138,7 +140,7 @@ pub struct ContentEvent {
 }
 
 /// What an answer said, as its endpoint reads it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Answer {
     /// Events with output, in order of arrival.
     pub content: Vec<ContentEvent>,
@@ -171,7 +173,7 @@ pub struct Answer {
 }
 
 /// The answer as it came, for the raw export.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum RawResponse {
     /// A stream of events.
     Events(Vec<RawEvent>),
@@ -187,7 +189,7 @@ pub enum RawResponse {
 }
 
 /// One event of a stream, field by field.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RawEvent {
     /// When the read that completed it returned.
     pub at: Mono,
@@ -196,7 +198,7 @@ pub struct RawEvent {
 }
 
 /// One field of an event: name (`data`, `event`, `comment`, …) and value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packet {
     /// Field name.
     pub name: String,
@@ -205,7 +207,7 @@ pub struct Packet {
 }
 
 /// Why a request failed. Equal `(code, kind, message)` count as one group.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RequestError {
     /// HTTP status or the code of the error object; absent for transport errors.
     pub code: Option<i64>,
@@ -223,7 +225,11 @@ pub struct RequestError {
 
 impl RequestError {
     /// An error of class `kind`.
-    pub fn new(code: impl Into<Option<i64>>, kind: impl Into<String>, message: impl Into<String>) -> RequestError {
+    pub fn new(
+        code: impl Into<Option<i64>>,
+        kind: impl Into<String>,
+        message: impl Into<String>,
+    ) -> RequestError {
         let mut message = message.into();
         if message.len() > 4096 {
             // Cut on a character boundary: messages quote foreign text.
@@ -243,7 +249,7 @@ impl RequestError {
 }
 
 /// What is known of the request itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RequestFacts {
     /// The body as sent.
     pub body: Body,
@@ -259,7 +265,7 @@ pub struct RequestFacts {
 
 /// Token counts of one request, from the client's tokenizer or the server's usage as configured. Absent where
 /// unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCounts {
     /// Tokens of the input.
     pub input: Option<u64>,
@@ -316,5 +322,20 @@ impl RequestRecord {
     /// Last event with output.
     pub fn last_content(&self) -> Option<Mono> {
         self.answer.content.last().map(|event| event.at)
+    }
+}
+
+/// Arrays of this length are beyond what serde derives.
+mod request_id {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(id: &[u8; 36], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(id)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 36], D::Error> {
+        let bytes = Vec::<u8>::deserialize(deserializer)?;
+        bytes.try_into().map_err(|_| D::Error::custom("a request id has 36 characters"))
     }
 }

@@ -1,7 +1,7 @@
 //! What the server said about its own work.
 
 /// Token usage as a server reported it, under one set of names. `None` is "not reported"; 0 is a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: Option<u64>,
@@ -32,7 +32,7 @@ pub struct Usage {
 }
 
 /// Speculative decoding statistics of one answer, validated.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SpecDecode {
     /// Index k: decode steps that accepted k draft tokens.
     pub acceptance_histogram: Vec<u64>,
