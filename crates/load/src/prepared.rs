@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aiperf_endpoint::Rendered;
 use aiperf_types::Conversation;
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// A conversation whose requests can leave.
 #[derive(Debug)]
@@ -41,12 +41,15 @@ impl Ticket {
         Ticket { receiver, ready: Some(result) }
     }
 
-    /// Whether the conversation is ready.
+    /// Whether the conversation is ready, or known never to be.
     pub fn is_ready(&mut self) -> bool {
-        if self.ready.is_none()
-            && let Ok(result) = self.receiver.try_recv()
-        {
-            self.ready = Some(result);
+        if self.ready.is_none() {
+            self.ready = match self.receiver.try_recv() {
+                Ok(result) => Some(result),
+                // A receiver that has said so once must not be asked again.
+                Err(TryRecvError::Closed) => Some(abandoned()),
+                Err(TryRecvError::Empty) => None,
+            };
         }
         self.ready.is_some()
     }
@@ -55,7 +58,12 @@ impl Ticket {
     pub(crate) async fn take(mut self) -> PreparedResult {
         match self.ready.take() {
             Some(result) => result,
-            None => self.receiver.await.unwrap_or_else(|_| Err("the run is ending".into())),
+            None => self.receiver.await.unwrap_or_else(|_| abandoned()),
         }
     }
+}
+
+/// Whoever was to make the conversation went away.
+fn abandoned() -> PreparedResult {
+    Err("the run is ending".into())
 }

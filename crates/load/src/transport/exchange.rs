@@ -45,7 +45,6 @@ pub(crate) async fn send(
     trace: &mut HttpTrace,
 ) -> Result<(), ExchangeError> {
     trace.send_start = Some(now());
-    trace.bytes_sent = body.len() as u64;
     let total = head.len() + body.len();
     let mut written = 0;
     while written < total {
@@ -73,11 +72,14 @@ pub(crate) async fn send(
                 }
                 if body_bytes > 0 {
                     trace.chunks_sent += 1;
+                    trace.bytes_sent += body_bytes as u64;
                     if let Some(facts) = &mut trace.facts {
                         facts.writes.push((at, body_bytes as u32));
                     }
                 }
-                trace.send_end = Some(at);
+                if written == total {
+                    trace.send_end = Some(at);
+                }
             }
             Err(error) => return Err(ExchangeError::Write(error, written)),
         }
@@ -139,6 +141,10 @@ pub(crate) async fn receive(
             let (n, at) = match connection.poll_read(cx, &mut scratch) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(read)) => read,
+                // TLS without its closing message: never a complete answer, whatever its framing.
+                Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Poll::Ready(Err(ExchangeError::Closed { started: parser.started() }));
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(ExchangeError::Read(error))),
             };
             if n == 0 {

@@ -154,8 +154,9 @@ impl Worker {
     pub(crate) fn start(self: &Rc<Self>, dispatch: Dispatch) {
         let session = self.session(dispatch.issue.session, dispatch.issue.turn == 0);
         let slot = self.tasks.borrow_mut().reserve();
+        let guard = turn::ReturnGuard::new(Rc::clone(self), dispatch.issue.session, slot);
         let handle =
-            tokio::task::spawn_local(turn::run(Rc::clone(self), session, dispatch, slot)).abort_handle();
+            tokio::task::spawn_local(turn::run(Rc::clone(self), session, dispatch, guard)).abort_handle();
         self.tasks.borrow_mut().handles[slot] = Some(handle);
     }
 

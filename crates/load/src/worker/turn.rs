@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aiperf_clock::{Mono, now};
-use aiperf_endpoint::{ReadPlan, Reader, Rendered, http_error, redirect_error};
+use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Rendered, Reply, http_error, redirect_error};
 use aiperf_types::{HttpTrace, Identity, RequestError, RequestFacts, TransportFacts};
 use tokio::time::timeout;
 
 use super::gather::Gather;
 use super::{Dispatch, PhaseInfo, Session, Worker};
-use crate::outcome::{Exchange, Received};
+use crate::outcome::{Exchange, Received, ReceivedBytes};
 use crate::pacer::{Inbox, Returned};
 use crate::prepared::{Prepared, Ticket};
 use crate::schedule::{Issue, SessionKey, TurnEnding};
@@ -24,16 +24,21 @@ use crate::transport::{HeadFields, errors};
 /// not to be hammered by a closed loop.
 const DIAL_PAUSE_MS: u64 = 50;
 
-/// Reports the return of a turn exactly once, also when the turn is broken off.
-struct ReturnGuard {
+/// Reports the return of a turn exactly once, also when the turn is broken off, be it before it began to run.
+pub(super) struct ReturnGuard {
     worker: Rc<Worker>,
     session: SessionKey,
     slot: usize,
-    sent: bool,
+    /// How the turn ends if it is broken off now.
+    if_broken_off: TurnEnding,
     reported: bool,
 }
 
 impl ReturnGuard {
+    pub(super) fn new(worker: Rc<Worker>, session: SessionKey, slot: usize) -> ReturnGuard {
+        ReturnGuard { worker, session, slot, if_broken_off: TurnEnding::NeverSent, reported: false }
+    }
+
     fn report(&mut self, at: Mono, ending: TurnEnding) {
         if !std::mem::replace(&mut self.reported, true) {
             let mut tasks = self.worker.tasks.borrow_mut();
@@ -48,7 +53,7 @@ impl ReturnGuard {
 
 impl Drop for ReturnGuard {
     fn drop(&mut self) {
-        self.report(now(), if self.sent { TurnEnding::Cut } else { TurnEnding::NeverSent });
+        self.report(now(), self.if_broken_off);
     }
 }
 
@@ -75,9 +80,13 @@ struct Ready {
     request: Arc<Rendered>,
 }
 
-pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Dispatch, slot: usize) {
+pub(super) async fn run(
+    worker: Rc<Worker>,
+    session: Rc<Session>,
+    dispatch: Dispatch,
+    mut guard: ReturnGuard,
+) {
     let Dispatch { mut issue, phase } = dispatch;
-    let mut guard = ReturnGuard { worker: Rc::clone(&worker), session: issue.session, slot, sent: false, reported: false };
     let Ready { prepared, request } = match ready(&worker, &session, &mut issue, &phase).await {
         Ok(ready) => ready,
         Err(why) => {
@@ -108,7 +117,7 @@ pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Disp
 
     let start = now();
     worker.tally.borrow_mut().sent(&issue.plan, start);
-    guard.sent = true;
+    guard.if_broken_off = TurnEnding::Cut;
     let cancel = issue.cancel.then_some(phase.cancel_delay);
     let wire = exchange(&worker, &head, &request, cancel, &mut trace, &mut gather);
     let ending = match settings.request_timeout {
@@ -160,22 +169,23 @@ pub(super) async fn run(worker: Rc<Worker>, session: Rc<Session>, dispatch: Disp
         cancelled_at: answer.cancelled_at,
         client_delayed,
     };
-    if dial_failed {
-        worker.sink.accept(exchange);
-        dial_pause(&worker).await;
-        guard.report(now(), TurnEnding::Finished);
-        return;
-    }
-    worker.dial_failures.set(0);
     if issue.last_turn {
         worker.forget(issue.session);
     }
-    guard.report(end, TurnEnding::Finished);
+    if !dial_failed {
+        worker.dial_failures.set(0);
+        guard.report(end, TurnEnding::Finished);
+    }
     if goes_on {
         // The pacer runs after this task has given way, so the history is complete before the next turn.
         remember(read_plan, &session, &request, &mut exchange);
     }
     worker.sink.accept(exchange);
+    if dial_failed {
+        guard.if_broken_off = TurnEnding::Finished;
+        dial_pause(&worker).await;
+        guard.report(now(), TurnEnding::Finished);
+    }
 }
 
 /// Waits for the conversation and makes the request of this turn.
@@ -230,6 +240,10 @@ fn remember(read_plan: ReadPlan, session: &Session, request: &Rendered, exchange
     }
     if let Received::Bytes(mut bytes) = std::mem::take(&mut exchange.received) {
         if !bytes.content_encoding.is_empty() {
+            // Compressed although nobody asked for it, which the record is to tell: only the reply is read here.
+            if let Some(reply) = encoded_reply(read_plan, &bytes, exchange.end) {
+                history.push_answer(&reply);
+            }
             exchange.received = Received::Bytes(bytes);
             return;
         }
@@ -243,6 +257,26 @@ fn remember(read_plan: ReadPlan, session: &Session, request: &Rendered, exchange
         }
         exchange.received = Received::Read(Box::new(reading));
     }
+}
+
+/// The reply in a body with a content coding, where it can be read.
+fn encoded_reply(read_plan: ReadPlan, bytes: &ReceivedBytes, end: Mono) -> Option<Reply> {
+    let mut decoder = BodyDecoder::new(&bytes.content_encoding);
+    if decoder.is_none() && !bytes.content_encoding.trim().eq_ignore_ascii_case("identity") {
+        return None;
+    }
+    let mut reader = Reader::new(&read_plan, &bytes.content_type);
+    let mut plain = Vec::new();
+    let mut intact = true;
+    bytes.each_read(|bytes, at| match &mut decoder {
+        None => reader.push(bytes, at),
+        Some(decoder) => {
+            plain.clear();
+            intact = intact && decoder.decode(bytes, &mut plain).is_ok();
+            reader.push(&plain, at);
+        }
+    });
+    if intact { reader.finish(end).reply } else { None }
 }
 
 /// A turn whose request does not exist is still one record.
