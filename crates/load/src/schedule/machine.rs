@@ -538,7 +538,10 @@ impl<S: SessionSource> Schedule<S> {
         let mut next = self.deadline;
         let mut at = |instant: Mono| next = Some(next.map_or(instant, |next| next.min(instant)));
         if let Mode::Rate { next: arrival, .. } = &self.mode {
-            at(*arrival);
+            // One that is overdue for want of a conversation waits for the source to be asked again.
+            if !self.retry {
+                at(*arrival);
+            }
         } else {
             if let Some(&Reverse((ready, _, _))) = self.continuations.peek() {
                 at(ready);
@@ -547,6 +550,7 @@ impl<S: SessionSource> Schedule<S> {
             if let Some(due) = due.filter(|&due| due > now) {
                 at(due);
             } else if let Some(opening) = self.slots.as_ref().and_then(Slots::next_opening)
+                && opening > now
                 && !self.blocks_sessions()
             {
                 at(opening);

@@ -290,6 +290,46 @@ fn a_concurrency_ramp_opens_one_slot_at_a_time() {
     assert_eq!(world.sent.iter().filter(|sent| sent.plan.initial_fill).count(), 1);
 }
 
+/// A source that never has anything yet.
+struct Empty;
+
+impl SessionSource for Empty {
+    type Ticket = ();
+
+    fn draw(&mut self) -> Draw<()> {
+        Draw::NotYet
+    }
+
+    fn timing(&self, _: u64, _: u32) -> TurnTiming {
+        TurnTiming::default()
+    }
+}
+
+#[test]
+fn a_source_that_has_nothing_yet_is_asked_again_after_a_pause() {
+    let mut open_loop = Plan::burst(1, requests(9), rng()).with_rate(1000.0, Arrival::Constant);
+    open_loop.cap = None;
+    for plan in [Plan::burst(3, requests(9), rng()), open_loop, fixed(None, Some(3))] {
+        let mode = plan.mode;
+        let mut schedule = Schedule::new(plan, Empty, T0);
+        // Some arrivals are overdue.
+        let now = T0.plus(5 * MS);
+        match schedule.poll(now, &mut Vec::new()) {
+            Wake::At(at) => assert!(at > now && at < now.plus(MS), "{mode:?}"),
+            other => panic!("{mode:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn slots_that_nobody_will_take_do_not_keep_the_machine_awake() {
+    // One session, answered long after the ramp is over.
+    let mut plan = fixed(None, Some(5));
+    plan.cap = Some(CapRamp::new(5, 400 * MS));
+    let world = play(plan, Data::trace(vec![vec![(Some(0.0), None)]]), |_| 10_000 * MS);
+    assert_eq!(at_ms(&world), [0.0]);
+}
+
 #[test]
 fn nothing_leaves_after_an_interrupt() {
     let mut schedule = Schedule::new(Plan::burst(4, requests(100), rng()), Data::single_turns(), T0);
