@@ -65,7 +65,7 @@ pub(crate) fn start(bench: &Bench, folder: &Path, url: &str, arguments: &[&str])
 
 /// Runs the client to its end; an error unless it exits with 0 and every request succeeded.
 pub(crate) fn profile(bench: &Bench, folder: &Path, url: &str, arguments: &[&str]) -> Result<Run> {
-    let run = profile_with_errors(bench, folder, url, arguments)?;
+    let run = profile_to_code(bench, folder, url, arguments, 0)?;
     let errors = &run.summary["error_summary"];
     if errors.as_array().is_none_or(|list| !list.is_empty()) {
         bail!("requests failed: {errors}");
@@ -73,16 +73,21 @@ pub(crate) fn profile(bench: &Bench, folder: &Path, url: &str, arguments: &[&str
     Ok(run)
 }
 
-/// The same where failed requests are part of the plan.
-pub(crate) fn profile_with_errors(
+/// The same where failed requests are part of the plan; an error unless it exits with `code`.
+pub(crate) fn profile_to_code(
     bench: &Bench,
     folder: &Path,
     url: &str,
     arguments: &[&str],
+    code: i32,
 ) -> Result<Run> {
     let used = start(bench, folder, url, arguments)?.wait(LIMIT)?;
-    if used.code != Some(0) {
-        bail!("the client ended with {:?}\n{}", used.code, tail(&folder.join("stderr.txt")));
+    if used.code != Some(code) {
+        bail!(
+            "the client ended with {:?} instead of {code}\n{}",
+            used.code,
+            tail(&folder.join("stderr.txt"))
+        );
     }
     let path = folder.join("artifacts/profile_export_aiperf.json");
     let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;

@@ -56,11 +56,6 @@ impl Running {
         Ok(Self { pid, started, output: folder.to_path_buf(), ended: false })
     }
 
-    /// Just before the process was made.
-    pub(crate) fn started(&self) -> Mono {
-        self.started
-    }
-
     /// Awaits the end; an error after `limit`, when the group is killed.
     pub(crate) fn wait(self, limit: Duration) -> Result<Used> {
         self.wait_and(limit, limit, || false)

@@ -13,6 +13,9 @@ use super::figure::{Figure, Limit, Outcome};
 /// A number with three or four figures that matter, thousands apart.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
+    if size > 0.0 && size < 0.001 {
+        return format!("{value:.1e}");
+    }
     let decimals = match size {
         _ if size >= 100.0 || size == 0.0 => 0,
         _ if size >= 10.0 => 1,
@@ -145,6 +148,7 @@ mod tests {
         assert_eq!(number(12.34), "12.3");
         assert_eq!(number(2.5), "2.50");
         assert_eq!(number(0.0123), "0.0123");
+        assert_eq!(number(0.000_001), "1.0e-6");
         assert_eq!(number(0.0), "0");
     }
 

@@ -13,6 +13,9 @@ mod start;
 mod streams;
 mod ttft;
 
+/// Measures one row.
+pub(crate) type Measure = fn(&Bench) -> Result<Vec<Figure>>;
+
 /// One row that can be asked for.
 pub(crate) struct Row {
     /// As typed.
@@ -22,7 +25,7 @@ pub(crate) struct Row {
     /// Whether the reference takes part.
     pub(crate) reference: bool,
     /// Measures it.
-    pub(crate) measure: fn(&Bench) -> Result<Vec<Figure>>,
+    pub(crate) measure: Measure,
 }
 
 /// All rows, in the order of the table.
