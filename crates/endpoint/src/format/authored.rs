@@ -5,12 +5,14 @@ use aiperf_types::Body;
 
 use super::Rendered;
 use super::texts::Texts;
+use super::tools::{called, tool_text};
 use crate::json::{Scan, Scanner, Text, unsigned};
 
 /// A whole body, sent byte for byte.
 pub(crate) fn payload(json: &str, kind: EndpointKind) -> Rendered {
     let mut rendered = Rendered { body: Body::single(json.as_bytes().to_vec()), ..Rendered::default() };
     let mut texts = Texts::default();
+    let mut tools = None;
     let mut stream = None;
     let mut limits = [None; 2];
     let mut scanner = Scanner::new(json.as_bytes());
@@ -21,6 +23,7 @@ pub(crate) fn payload(json: &str, kind: EndpointKind) -> Rendered {
                 scanner.items(|scanner, _| message_in(scanner, &mut texts, &mut rendered.num_images))?;
             }
             b"prompt" | b"input" => text_or_texts(scanner, &mut texts)?,
+            b"tools" => tools = tool_text(scanner.span()?),
             b"stream" => stream = Some(scanner.span()?),
             b"max_completion_tokens" => limits[0] = unsigned(scanner.span()?),
             b"max_tokens" => limits[1] = unsigned(scanner.span()?),
@@ -28,6 +31,9 @@ pub(crate) fn payload(json: &str, kind: EndpointKind) -> Rendered {
         }
         Ok(())
     });
+    if let Some(tools) = tools {
+        texts.push(&tools, None);
+    }
     rendered.texts = texts.list;
     rendered.max_tokens = limits[0].or(limits[1]);
     rendered.streaming = kind.can_stream() && stream.is_some_and(truthy);
@@ -43,17 +49,29 @@ fn truthy(raw: &[u8]) -> bool {
     }
 }
 
+/// A text, several, or texts that are token ids already: `[1, 2]` or `[[1, 2], [3]]`.
 fn text_or_texts(scanner: &mut Scanner<'_>, texts: &mut Texts) -> Scan<()> {
+    let mut ids = 0;
     if let Some(b'[') = scanner.peek() {
-        scanner.items(|scanner, _| {
-            if let Some(text) = scanner.text()? {
-                push(text, texts);
+        scanner.items(|scanner, _| match scanner.peek() {
+            Some(b'[') => scanner.items(|scanner, _| token_id(scanner, &mut ids)).map(|_| ()),
+            Some(b'"') => {
+                push(scanner.string()?, texts);
+                Ok(())
             }
-            Ok(())
+            _ => token_id(scanner, &mut ids),
         })?;
     } else if let Some(text) = scanner.text()? {
         push(text, texts);
     }
+    if ids > 0 {
+        texts.push_ids(ids);
+    }
+    Ok(())
+}
+
+fn token_id(scanner: &mut Scanner<'_>, ids: &mut u64) -> Scan<()> {
+    *ids += u64::from(unsigned(scanner.span()?).is_some());
     Ok(())
 }
 
@@ -71,17 +89,25 @@ pub(super) fn message(json: &[u8], texts: &mut Texts, images: &mut u32) {
 }
 
 fn message_in(scanner: &mut Scanner<'_>, texts: &mut Texts, images: &mut u32) -> Scan<()> {
+    let mut calls = None;
     scanner.members(|scanner, key| {
-        if key != b"content" {
-            return scanner.skip();
-        }
-        if let Some(b'[') = scanner.peek() {
-            scanner.items(|scanner, _| part(scanner, texts, images))?;
-        } else if let Some(text) = scanner.text()? {
-            push(text, texts);
+        match key {
+            b"content" if scanner.peek() == Some(b'[') => {
+                scanner.items(|scanner, _| part(scanner, texts, images))?;
+            }
+            b"content" => {
+                if let Some(text) = scanner.text()? {
+                    push(text, texts);
+                }
+            }
+            b"tool_calls" => calls = called(scanner.span()?),
+            _ => scanner.skip()?,
         }
         Ok(())
     })?;
+    if let Some(calls) = calls {
+        texts.push(&calls, None);
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use super::authored::message;
 use super::history::History;
 use super::merge::{Members, Part, push_count};
 use super::texts::Texts;
+use super::tools::Tools;
 use super::{Carry, Format, Rendered};
 use crate::json::{push_compact, push_string, push_unquoted};
 
@@ -40,13 +41,15 @@ pub(super) fn render(
     } else {
         writer.turn(turn);
     }
-    let Messages { mut out, texts, images, any, .. } = writer;
+    let Messages { mut out, mut texts, images, any, .. } = writer;
     let head = out.len();
     out.push(b']');
 
     let tools = own_tools(turn).or_else(|| if fresh { None } else { history.tools.clone() });
+    texts.list.extend(tools.as_ref().and_then(|tools| tools.text.clone()));
     let mut rendered = Rendered { texts: texts.list, num_images: images, ..Rendered::default() };
-    let overwritten = finish(format, turn, tools.as_deref(), &mut out, &mut rendered);
+    let overwritten =
+        finish(format, turn, tools.as_ref().map(|tools| tools.json.as_ref()), &mut out, &mut rendered);
 
     let (segment, whole) = match overwritten {
         None => {
@@ -125,11 +128,9 @@ fn finish(
     Some(whole)
 }
 
-fn own_tools(turn: &Turn) -> Option<Bytes> {
+fn own_tools(turn: &Turn) -> Option<Tools> {
     let Content::Messages { tools: Some(tools), .. } = &turn.content else { return None };
-    let mut out = Vec::new();
-    push_compact(tools.get(), &mut out);
-    Some(out.into())
+    Some(Tools::authored(tools.get()))
 }
 
 /// Room for the body in one allocation, escapes aside.

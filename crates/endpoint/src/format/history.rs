@@ -6,6 +6,7 @@ use aiperf_types::CountedText;
 use bytes::Bytes;
 
 use super::Rendered;
+use super::tools::Tools;
 use crate::reader::Reply;
 
 /// The serialised past of one conversation. A request of turn k refers to the bytes of the k − 1 requests before
@@ -18,7 +19,7 @@ pub struct History {
     pub(super) pending: Vec<u8>,
     pub(super) texts: Vec<Arc<CountedText>>,
     pub(super) images: u32,
-    pub(super) tools: Option<Bytes>,
+    pub(super) tools: Option<Tools>,
     /// Whether any message has been sent.
     pub(super) any: bool,
     keep_answers: bool,
@@ -39,6 +40,10 @@ impl History {
         self.pending.clear();
         self.segments.push(carry.segment.clone());
         self.texts.clone_from(&rendered.texts);
+        if carry.tools.as_ref().is_some_and(|tools| tools.text.is_some()) {
+            // The text of the tools stands last, and after the messages of the next request too.
+            self.texts.pop();
+        }
         self.images = rendered.num_images;
         self.tools.clone_from(&carry.tools);
         self.any = carry.any;

@@ -9,6 +9,7 @@ mod embeddings;
 mod history;
 mod merge;
 mod texts;
+mod tools;
 
 pub(crate) use texts::joined;
 
@@ -19,6 +20,7 @@ use aiperf_types::{Body, Content, Conversation, CountedText, MediaKind, Turn};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use thiserror::Error;
+use tools::Tools;
 
 pub use history::History;
 
@@ -141,7 +143,7 @@ struct Carry {
     /// Whether the request has at least one message.
     any: bool,
     /// Tool definitions in effect.
-    tools: Option<Bytes>,
+    tools: Option<Tools>,
     /// Live answers are part of the history.
     keep_answers: bool,
 }
@@ -168,7 +170,7 @@ impl Rendered {
     /// The `tools` array of a chat request as JSON text.
     pub fn tools_json(&self) -> Option<&str> {
         let tools = self.carry.as_ref()?.tools.as_ref()?;
-        std::str::from_utf8(tools).ok()
+        std::str::from_utf8(&tools.json).ok()
     }
 }
 

@@ -32,6 +32,11 @@ impl Texts {
         self.list.push(Arc::new(counted));
     }
 
+    /// Adds a text that came as `ids` token ids.
+    pub(super) fn push_ids(&mut self, ids: u64) {
+        self.list.push(Arc::new(CountedText::known(ids)));
+    }
+
     /// Adds a text that is shared between requests and stands first in them.
     pub(super) fn push_first(&mut self, text: Arc<CountedText>) {
         self.list.push(text);

@@ -108,7 +108,17 @@ pub(super) fn of(text: &str, reasoning: &str, calls: Option<Calls>) -> Option<Re
         message.push(b']');
     }
     message.push(b'}');
-    let text = (!content.is_empty()).then(|| counted(&content));
+    // In a later request the server renders names and arguments into its prompt, so they count as input.
+    let mut said = content;
+    for call in calls.list.iter().filter(|call| !call.legacy) {
+        for word in [call.name.as_deref().unwrap_or_default(), &call.arguments] {
+            if !said.is_empty() && !word.is_empty() {
+                said.push(' ');
+            }
+            said.push_str(word);
+        }
+    }
+    let text = (!said.is_empty()).then(|| counted(&said));
     Some(Reply { message: message.into(), text })
 }
 
