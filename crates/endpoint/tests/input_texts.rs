@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::fmt::Write;
+
 use aiperf_config::EndpointKind;
 use aiperf_endpoint::{Format, History, ReadPlan, Rendered};
 use aiperf_types::{Content, Conversation, Turn};
@@ -34,7 +36,7 @@ fn input(rendered: &Rendered) -> String {
             0
         });
         if !asked && tokens > 0 {
-            seen.push_str(&format!("<{tokens} ids>"));
+            write!(seen, "<{tokens} ids>").unwrap();
         }
     }
     seen
