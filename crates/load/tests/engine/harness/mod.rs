@@ -8,6 +8,7 @@ pub(crate) use rig::{Rig, Setup, endpoint, phase, reading, setup};
 pub(crate) use server::{Conn, Request, Server, chat, closed_port};
 pub(crate) use source::{Feed, body, conversation, prepared, singles, talks, ticket, trace};
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
@@ -44,16 +45,23 @@ impl Gate {
 /// How many are inside at once, and the most there ever were.
 #[derive(Default)]
 pub(crate) struct Gauge {
+    /// Now, and at most.
     state: Mutex<(usize, usize)>,
     changed: Condvar,
+    /// Only this many at once are worth waking anyone.
+    awaited: AtomicUsize,
 }
 
 impl Gauge {
     pub(crate) fn enter(&self) {
         let mut state = self.state.lock().unwrap();
         state.0 += 1;
-        state.1 = state.1.max(state.0);
-        self.changed.notify_all();
+        if state.0 > state.1 {
+            state.1 = state.0;
+            if state.1 >= self.awaited.load(Ordering::Acquire) {
+                self.changed.notify_all();
+            }
+        }
     }
 
     pub(crate) fn leave(&self) {
@@ -64,8 +72,9 @@ impl Gauge {
         self.state.lock().unwrap().1
     }
 
-    /// Waits until `n` were inside at once.
+    /// Waits until `n` were inside at once; the same `n` for all who wait.
     pub(crate) fn reached(&self, n: usize) -> Option<()> {
+        self.awaited.store(n, Ordering::Release);
         let state = self.state.lock().unwrap();
         let (state, _) = self.changed.wait_timeout_while(state, DEADLINE, |state| state.1 < n).unwrap();
         (state.1 >= n).then_some(())

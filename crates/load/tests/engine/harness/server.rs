@@ -147,6 +147,17 @@ impl Conn {
         result.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
+    /// Says goodbye as TLS wants it.
+    pub(crate) fn close_notify(&mut self) -> Option<()> {
+        match &mut self.wire {
+            Wire::Plain(_) => None,
+            Wire::Tls(stream) => {
+                stream.conn.send_close_notify();
+                stream.flush().ok()
+            }
+        }
+    }
+
     /// Makes the close of this connection a reset.
     pub(crate) fn reset_on_close(&self) {
         socket2::SockRef::from(self.socket()).set_linger(Some(Duration::ZERO)).unwrap();
