@@ -52,6 +52,13 @@ impl RunConfig {
         &self.phases[self.phases.len() - 1]
     }
 
+    /// Adds to `input_config` which version of the tokenizer a name stood for.
+    pub fn note_tokenizer_revision(&mut self, revision: &str) {
+        if let Some(Value::Object(tokenizer)) = self.input_config.get_mut("tokenizer") {
+            tokenizer.insert("resolved_revision".into(), revision.into());
+        }
+    }
+
     /// Completes `input_config` with what only the loaded data tell: a fixed schedule without a request count plays
     /// every turn there is.
     pub fn note_scheduled_turns(&mut self, turns: u64) {

@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) dataset: Arc<dyn Dataset>,
     pub(crate) format: Arc<Format>,
     pub(crate) recorder: Recorder,
+    /// Who counts tokens.
+    pub(crate) token_source: String,
     pub(crate) context: Context,
     /// Time of the recorded schedule that is T0, ms; only with a fixed schedule.
     pub(crate) schedule_zero_ms: Option<f64>,
@@ -306,6 +308,10 @@ impl Worker {
         {
             let t0 = Mono(self.shared.control.phase_start.load(Ordering::Acquire));
             self.context.schedule_origin = Some(origin(t0, zero));
+        }
+        if record.is_valid() && !self.shared.recorder.server_token_counts {
+            let (limit, source) = (self.context.usage_diff_pct, &self.shared.token_source);
+            self.shared.recorder.once.compare_counts(&record, limit, source, &self.shared.log);
         }
         evaluate(&record, &self.context, &mut self.values);
         self.store.push(&record);

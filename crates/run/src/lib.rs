@@ -6,6 +6,7 @@ mod error;
 mod feed;
 mod inputs;
 mod monitor;
+mod notes;
 mod proxy;
 mod record;
 mod run;

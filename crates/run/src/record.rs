@@ -1,10 +1,15 @@
 //! From an exchange to a record: the answer is read, tokens are counted.
 
+use std::sync::Arc;
+
 use aiperf_config::EndpointKind;
 use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Reading};
 use aiperf_load::{Exchange, Received, ReceivedBytes};
+use aiperf_report::Log;
 use aiperf_tokenize::{ChatTemplate, Tokenizer};
 use aiperf_types::{RequestError, RequestRecord, TokenCounts};
+
+use crate::notes::Once;
 
 /// What records are made with.
 pub(crate) struct Recorder {
@@ -13,6 +18,8 @@ pub(crate) struct Recorder {
     pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) template: Option<ChatTemplate>,
     pub(crate) server_token_counts: bool,
+    pub(crate) once: Once,
+    pub(crate) log: Arc<Log>,
 }
 
 impl Recorder {
@@ -38,6 +45,9 @@ impl Recorder {
             Received::Read(reading) => *reading,
             Received::Bytes(bytes) => self.read(*bytes, end),
         };
+        if reading.bad_spec_decode {
+            self.once.bad_spec_decode(&self.log);
+        }
         let error = failure.or(reading.error);
         let answer = reading.answer;
         let mut record = RequestRecord {
@@ -65,6 +75,7 @@ impl Recorder {
         match BodyDecoder::new(&bytes.content_encoding) {
             None => bytes.each_read(|bytes, at| reader.push(bytes, at)),
             Some(mut decoder) => {
+                self.once.compressed(&self.log);
                 let mut plain = Vec::new();
                 let mut failure = None;
                 bytes.each_read(|bytes, at| {

@@ -9,9 +9,9 @@ use aiperf_clock::{Anchor, now};
 use aiperf_config::{
     DatasetSource, ExportLevel, FileFormat, LoadMode, PhaseConfig, RunConfig, TokenizerSource,
 };
-use aiperf_dataset::{Dataset, NoteLevel, OpenContext, Sampler};
+use aiperf_dataset::{Dataset, OpenContext, Sampler};
 use aiperf_endpoint::{Format, ReadPlan};
-use aiperf_load::transport::SocketOptions;
+use aiperf_load::transport::{Origin, SocketOptions};
 use aiperf_load::{
     Control, Engine, ExchangeSink, PacerPlace, PhaseOutcome, PhaseRun, Settings, Source, StopCause,
     preflight, schedule,
@@ -34,6 +34,7 @@ use crate::error::{InputError, RunError, StartFailure};
 use crate::feed::{Feed, Order, PreparedSize};
 use crate::inputs::Inputs;
 use crate::monitor::{Monitor, Watched};
+use crate::notes::{self, Once};
 use crate::record::Recorder;
 use crate::target::{self, Destination};
 use crate::usage::{Cpu, Threads, cores, peak_rss_bytes};
@@ -54,6 +55,9 @@ pub fn execute(mut config: RunConfig, version: &str) -> Result<RunEnd, RunError>
     // The anchor comes first: every wall-clock figure hangs on it.
     Anchor::process();
     let tokenizer = open_tokenizer(&config)?;
+    if let Some(revision) = tokenizer.as_ref().and_then(Tokenizer::revision) {
+        config.note_tokenizer_revision(revision);
+    }
     let dataset = open_dataset(&config, tokenizer.as_ref())?;
     let zero_ms = settle_schedule(&mut config, dataset.as_ref())?;
     let destination = target::open(&config, version)?;
@@ -164,6 +168,8 @@ struct Run<'a> {
     cores: f64,
     zero_ms: Option<f64>,
     token_source: String,
+    /// The server, when it is asked directly; for a question after a run without success.
+    direct: Option<Origin>,
 }
 
 impl<'a> Run<'a> {
@@ -176,6 +182,7 @@ impl<'a> Run<'a> {
         mut destination: Destination,
     ) -> Result<Run<'a>, RunError> {
         let mock = destination.mock.take();
+        let direct = destination.proxy.is_none().then(|| destination.origin.clone());
         let redactor = Redactor::new(config);
         let screen = Arc::new(Screen::stderr(config.tuning.color));
         let folder = |cause| StartFailure::Folder { dir: config.output.dir.display().to_string(), cause };
@@ -184,12 +191,12 @@ impl<'a> Run<'a> {
         let log =
             Log::open(&config.output.dir, level, Arc::clone(&screen), redactor.clone()).map_err(folder)?;
         let log = Arc::new(log);
-        tell(&log, config, dataset.as_ref());
 
         let endpoint = &config.endpoint;
         let format =
             Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
         let format = Arc::new(format);
+        notes::before(&log, config, dataset.as_ref(), &format);
         let raw = config.output.level == ExportLevel::Raw;
         let plan = ReadPlan { keep_raw: raw, ..ReadPlan::new(endpoint.kind, endpoint.streaming) };
         let template = tokenizer
@@ -198,7 +205,10 @@ impl<'a> Run<'a> {
             .and_then(aiperf_tokenize::Tokenizer::chat_template);
         let token_source = match &tokenizer {
             _ if endpoint.use_server_token_count => "server usage".to_owned(),
-            Some(tokenizer) => tokenizer.name().to_owned(),
+            Some(tokenizer) => match tokenizer.revision() {
+                Some(revision) => format!("{}@{revision}", tokenizer.name()),
+                None => tokenizer.name().to_owned(),
+            },
             None => "none".to_owned(),
         };
         let Files { records, raw: raw_records, inputs } = Files::create(config).map_err(folder)?;
@@ -212,12 +222,15 @@ impl<'a> Run<'a> {
         let shared = Shared {
             dataset: Arc::clone(&dataset),
             format: Arc::clone(&format),
+            token_source: token_source.clone(),
             recorder: Recorder {
                 kind: endpoint.kind,
                 plan,
                 tokenizer,
                 template,
                 server_token_counts: endpoint.use_server_token_count,
+                once: Once::default(),
+                log: Arc::clone(&log),
             },
             context: context(config),
             schedule_zero_ms: zero_ms,
@@ -264,6 +277,7 @@ impl<'a> Run<'a> {
             cores,
             zero_ms,
             token_source,
+            direct,
         })
     }
 
@@ -345,7 +359,7 @@ impl<'a> Run<'a> {
 
     /// Finishes the records, makes every figure, writes every file, prints the report.
     fn finish(self, outcomes: &[(&PhaseConfig, PhaseOutcome, Used)], monitor: &mut Monitor) -> RunEnd {
-        let Run { config, dataset, log, engine, ends, pool, mock, .. } = self;
+        let Run { config, dataset, log, engine, ends, pool, mock, direct, .. } = self;
         engine.stop();
         // Without senders the compute threads end when they have finished what is there.
         drop(ends);
@@ -384,9 +398,19 @@ impl<'a> Run<'a> {
             log_file: log.path().map(Path::to_path_buf),
         };
         failures.extend(export_all(&mut run_results).iter().map(ToString::to_string));
+        if let Some(profiling) = run_results.profiling() {
+            notes::after(&log, &profiling.summary);
+        }
         show(config, &run_results);
         for failure in &failures {
             log.error("export", failure);
+        }
+        if successes == 0
+            && answered_badly(&run_results)
+            && let Some(models) = direct.as_ref().and_then(notes::models)
+            && !models.is_empty()
+        {
+            log.info("server", &format!("the server lists these models: {}", models.join(", ")));
         }
         if let Some(fault) = &fault {
             log.error("dataset", fault);
@@ -456,30 +480,6 @@ fn writes_inputs(config: &RunConfig) -> bool {
         DatasetSource::File(file) => {
             matches!(file.format, FileFormat::SingleTurn | FileFormat::MultiTurn | FileFormat::RandomPool)
         }
-    }
-}
-
-/// Says what is worth knowing before the first request.
-fn tell(log: &Log, config: &RunConfig, dataset: &dyn Dataset) {
-    if let DatasetSource::File(file) = &config.dataset.source
-        && file.detected
-    {
-        let promoted = if matches!(config.profiling().mode, LoadMode::FixedSchedule(_)) {
-            "; it is replayed on its recorded schedule (--no-fixed-schedule opts out)"
-        } else {
-            ""
-        };
-        log.info(
-            "dataset",
-            &format!("{}: detected as {}{promoted}", file.path.display(), file.format.name()),
-        );
-    }
-    for note in dataset.notes() {
-        let level = match note.level() {
-            NoteLevel::Info => Level::Info,
-            NoteLevel::Warning => Level::Warning,
-        };
-        log.write(level, "dataset", &note.to_string());
     }
 }
 
@@ -566,6 +566,12 @@ fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec
         }
     }
     (written, failures)
+}
+
+/// Whether the server said that it does not know what it was asked for.
+fn answered_badly(results: &RunResults<'_>) -> bool {
+    let groups = results.profiling().map_or(&[][..], |phase| &phase.summary.error_groups);
+    groups.iter().any(|group| matches!(group.error.code, Some(400 | 404 | 422)))
 }
 
 fn incomplete_reason(stopped: Option<StopCause>, fault: Option<&str>) -> Option<String> {

@@ -1,0 +1,188 @@
+//! What is worth saying around a run and stands in no table.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use aiperf_config::{DatasetSource, LoadMode, RunConfig};
+use aiperf_dataset::{Dataset, NoteLevel};
+use aiperf_endpoint::Format;
+use aiperf_load::transport::Origin;
+use aiperf_metrics::Summary;
+use aiperf_report::{Level, Log};
+use aiperf_types::RequestRecord;
+
+/// Things that are said once, however often they are seen.
+#[derive(Debug, Default)]
+pub(crate) struct Once {
+    compressed: AtomicBool,
+    bad_spec_decode: AtomicBool,
+    compared: AtomicBool,
+}
+
+impl Once {
+    /// Answers came compressed although nobody asked for it.
+    pub(crate) fn compressed(&self, log: &Log) {
+        if !self.compressed.swap(true, Ordering::Relaxed) {
+            log.warning("answers", "the server compresses answers it was not asked to compress; they are decoded after their time is taken");
+        }
+    }
+
+    /// Speculative decoding statistics contradict themselves.
+    pub(crate) fn bad_spec_decode(&self, log: &Log) {
+        if !self.bad_spec_decode.swap(true, Ordering::Relaxed) {
+            log.warning(
+                "answers",
+                "speculative decoding statistics that contradict themselves were left out",
+            );
+        }
+    }
+
+    /// Compares the client's count of the first answered input with the server's. Another model's tokenizer
+    /// distorts every figure in tokens, and silently.
+    pub(crate) fn compare_counts(&self, record: &RequestRecord, limit_pct: f64, source: &str, log: &Log) {
+        let usage = record.answer.usage.and_then(|usage| usage.prompt_tokens);
+        let (Some(ours), Some(theirs)) = (record.tokens.input, usage) else { return };
+        if self.compared.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let difference = 100.0 * (ours as f64 - theirs as f64).abs() / theirs.max(1) as f64;
+        if difference > limit_pct {
+            log.warning(
+                "tokens",
+                &format!(
+                    "the first answered input has {ours} tokens by {source} and {theirs} by the server: is this the model's \
+                     tokenizer? --tokenizer names another, --use-server-token-count takes the server's counts, \
+                     --apply-chat-template counts the template as well"
+                ),
+            );
+        }
+    }
+}
+
+/// Says what is worth knowing before the first request.
+pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset, format: &Format) {
+    if let DatasetSource::File(file) = &config.dataset.source
+        && file.detected
+    {
+        let promoted = if matches!(config.profiling().mode, LoadMode::FixedSchedule(_)) {
+            "; it is replayed on its recorded schedule (--no-fixed-schedule opts out)"
+        } else {
+            ""
+        };
+        log.info(
+            "dataset",
+            &format!("{}: detected as {}{promoted}", file.path.display(), file.format.name()),
+        );
+    }
+    for note in dataset.notes() {
+        let level = match note.level() {
+            NoteLevel::Info => Level::Info,
+            NoteLevel::Warning => Level::Warning,
+        };
+        log.write(level, "dataset", &note.to_string());
+    }
+    if config.dataset.osl.is_some() && format.ignores_max_tokens() {
+        let endpoint = config.endpoint.kind.name();
+        log.warning(
+            "dataset",
+            &format!("--endpoint-type {endpoint} has no output limit: --osl has no effect"),
+        );
+    }
+    if slow_governor() {
+        log.warning(
+            "host",
+            "the CPU governor is `powersave`, which can double latencies; `cpupower frequency-set -g performance` changes it",
+        );
+    }
+}
+
+fn slow_governor() -> bool {
+    std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+        .is_ok_and(|governor| governor.trim() == "powersave")
+}
+
+/// Says what the records of the profiling phase show and no table does.
+pub(crate) fn after(log: &Log, summary: &Summary) {
+    let Summary {
+        not_streamed_count, skipped_event_count, content_event_count, coalesced_event_count, ..
+    } = *summary;
+    if not_streamed_count > 0 {
+        log.warning(
+            "answers",
+            &format!("{not_streamed_count} streaming request(s) were answered in one piece: they have no figures of tokens in time"),
+        );
+    }
+    if skipped_event_count > 0 {
+        log.info(
+            "answers",
+            &format!(
+                "{skipped_event_count} event(s) that carry nothing (unknown kinds, comments) were skipped"
+            ),
+        );
+    }
+    if content_event_count > 0 && coalesced_event_count > 0 {
+        let share = 100.0 * coalesced_event_count as f64 / content_event_count as f64;
+        let text = format!(
+            "{share:.1} % of the events arrived together with the one before and share its time (the server or a proxy batches)"
+        );
+        log.write(if share > 50.0 { Level::Warning } else { Level::Info }, "answers", &text);
+    }
+}
+
+/// The models that the server lists, asked once nothing has succeeded: a wrong name or path is the usual reason.
+/// Only over plain HTTP; `None` when the server does not say.
+pub(crate) fn models(origin: &Origin) -> Option<Vec<String>> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    if origin.tls {
+        return None;
+    }
+    let base = origin.path.find("/v1/").map_or("", |at| &origin.path[..at]);
+    let mut stream = TcpStream::connect((origin.host.as_str(), origin.port)).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let host = &origin.host_header;
+    write!(stream, "GET {base}/v1/models HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n")
+        .ok()?;
+    let mut answer = Vec::new();
+    // What came before a time-out or an early end is looked at all the same.
+    let _ = stream.take(1 << 20).read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer);
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    if head.split_ascii_whitespace().nth(1)? != "200" {
+        return None;
+    }
+    Some(ids(body))
+}
+
+/// The strings under `"id"` in the order they come.
+fn ids(json: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = json;
+    while let Some(at) = rest.find("\"id\"") {
+        rest = rest[at + 4..].trim_start();
+        let Some(value) = rest.strip_prefix(':').map(str::trim_start).and_then(|text| text.strip_prefix('"'))
+        else {
+            continue;
+        };
+        let Some(end) = value.find('"') else { break };
+        // Model entries nest further ids (permissions): those are not names.
+        if !value[..end].starts_with("modelperm-") {
+            found.push(value[..end].to_owned());
+        }
+        rest = &value[end..];
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inference_benchmarker_26_the_models_of_the_server_are_named() {
+        let json = r#"{"object":"list","data":[{"id":"llama","permission":[{"id":"modelperm-1"}]},{"id" : "qwen"}]}"#;
+        assert_eq!(ids(json), ["llama", "qwen"]);
+        assert_eq!(ids("not json"), Vec::<String>::new());
+    }
+}
