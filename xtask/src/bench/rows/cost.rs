@@ -120,7 +120,19 @@ fn cpu(bench: &Bench, row: &'static str, what: &str, arguments: &[&str]) -> Resu
     let figure = Figure::new(row, what, "us", ours.cpu.clone())
         .against(Rival { name: "wrk", samples: theirs.cpu }, Judged::OursOverRival)
         .bounded(Limit::AtMost(5.0), Limit::AtMost(2.5));
-    Ok(vec![server_costs_more(figure, &ours)])
+    Ok(vec![server_costs_more(figure, &ours), fixed(bench, row, arguments)?])
+}
+
+/// What a run costs before its first and after its last request; a part of every figure per request.
+fn fixed(bench: &Bench, row: &'static str, arguments: &[&str]) -> Result<Figure> {
+    let folder = bench.fresh_folder(row)?;
+    let mock = Mock::start(bench, &folder, &[("ttft", "0"), ("itl", "0")])?;
+    let mut samples = Samples::default();
+    for _ in 0..bench.runs {
+        run_ours(bench, &folder, &mock, arguments, CONNECTIONS, &mut samples)?;
+    }
+    let milliseconds = samples.cpu.iter().map(|each| each * CONNECTIONS as f64 / 1e3).collect();
+    Ok(Figure::new(row, "of it start and end: a run of 64 requests", "ms", milliseconds))
 }
 
 /// Non-streaming chat requests, 128 tokens in and 100 out.
