@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use aiperf_config::{EndpointConfig, Header, RunConfig, Secret, Target};
+use aiperf_config::{EndpointConfig, Header, RunConfig, Target, basic_credential};
 use aiperf_load::transport::{AffinityHeaders, HeadTemplate, Origin, Resolver, TlsSettings};
 use aiperf_load::{Proxy, Tls};
 use aiperf_mock_server::{Server, Settings};
@@ -56,7 +56,7 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
         None
     };
     let mut endpoint = with_user_info(endpoint, &url);
-    let credential = proxy_url.as_ref().and_then(user_info);
+    let credential = proxy_url.as_ref().and_then(basic_credential);
     let request_target = match &proxy_origin {
         Some(_) if !origin.tls => {
             if let Some(value) = credential.clone() {
@@ -74,42 +74,10 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
 /// The endpoint, with `user:password@` of its URL as a basic credential; a header or key given otherwise wins.
 fn with_user_info(endpoint: &EndpointConfig, url: &Url) -> EndpointConfig {
     let mut endpoint = endpoint.clone();
-    if let Some(value) = user_info(url) {
+    if let Some(value) = basic_credential(url) {
         endpoint.headers.insert(0, Header { name: "Authorization".into(), value });
     }
     endpoint
-}
-
-/// The user info of a URL as a basic credential.
-fn user_info(url: &Url) -> Option<Secret> {
-    if url.username().is_empty() && url.password().is_none() {
-        return None;
-    }
-    let password = url.password().unwrap_or_default();
-    let pair = format!("{}:{}", percent_decode(url.username()), percent_decode(password));
-    Some(Secret::new(format!("Basic {}", base64(pair.as_bytes()))))
-}
-
-fn percent_decode(text: &str) -> String {
-    // The form decoder of the URL library reads `+` as a space; user info has no such rule.
-    let escaped = text.replace('+', "%2B");
-    url::form_urlencoded::parse(escaped.as_bytes())
-        .next()
-        .map_or_else(String::new, |(text, _)| text.into_owned())
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word =
-            chunk.iter().fold(0_u32, |word, &byte| word << 8 | u32::from(byte)) << (8 * (3 - chunk.len()));
-        for digit in 0..4 {
-            let shown = digit <= chunk.len();
-            text.push(if shown { DIGITS[(word >> (18 - 6 * digit) & 63) as usize] as char } else { '=' });
-        }
-    }
-    text
 }
 
 fn affinity(config: &RunConfig) -> AffinityHeaders {
@@ -120,25 +88,5 @@ fn affinity(config: &RunConfig) -> AffinityHeaders {
         session_id: has("X-Session-ID"),
         smg_routing_key: has("X-SMG-Routing-Key"),
         dynamo_session_id: has("X-Dynamo-Session-ID"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_of_every_remainder() {
-        assert_eq!(base64(b""), "");
-        assert_eq!(base64(b"f"), "Zg==");
-        assert_eq!(base64(b"fo"), "Zm8=");
-        assert_eq!(base64(b"foo"), "Zm9v");
-        assert_eq!(base64(b"user:p\xff\xfe"), "dXNlcjpw//4=");
-    }
-
-    #[test]
-    fn user_info_is_decoded() {
-        assert_eq!(percent_decode("a%40b+c"), "a@b+c");
-        assert_eq!(percent_decode(""), "");
     }
 }

@@ -1,0 +1,165 @@
+//! Bringing a run to its end: figures, files, report.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use aiperf_clock::now;
+use aiperf_config::{PhaseConfig, RunConfig};
+use aiperf_dataset::Dataset;
+use aiperf_load::{PhaseOutcome, StopCause};
+use aiperf_metrics::delivery::{LoadDelivery, Verdict, judge};
+use aiperf_metrics::{Context, Store, Window};
+use aiperf_report::{Palette, PhaseResults, RunResults, WrittenFile, console, export_all};
+use aiperf_types::PhaseKind;
+
+use super::{Run, RunEnd, context};
+use crate::compute::{Shared, origin};
+use crate::delivery::{Used, facts};
+use crate::monitor::Monitor;
+use crate::notes;
+
+impl Run<'_> {
+    /// Finishes the records, makes every figure, writes every file, prints the report.
+    pub(super) fn finish(
+        self,
+        outcomes: &[(&PhaseConfig, PhaseOutcome, Used)],
+        monitor: &mut Monitor,
+    ) -> RunEnd {
+        let Run { config, dataset, log, engine, ends, pool, mock, direct, .. } = self;
+        engine.stop();
+        // Without senders the compute threads end when they have finished what is there.
+        drop(ends);
+        if let Some(mock) = mock {
+            mock.stop();
+        }
+        let (mut store, shared) = pool.join();
+        monitor.stop_progress();
+
+        let stopped = self.control.stopped();
+        let mut context = context(config);
+        let mut phases = Vec::new();
+        for (index, (phase, outcome, used)) in outcomes.iter().enumerate() {
+            if phase.kind == PhaseKind::Profiling {
+                context.schedule_origin = self.zero_ms.map(|zero| origin(outcome.t0, zero));
+            }
+            phases.push(results(&mut store, &context, phase, index as u16, outcome, used));
+        }
+        let (written, mut failures) = close_files(&shared, dataset.as_ref());
+
+        let profiling = phases.iter().rev().find(|phase| phase.kind == PhaseKind::Profiling);
+        let successes = profiling.map_or(0, |phase| phase.summary.valid_count);
+        let suspect = profiling
+            .and_then(|phase| phase.load_delivery.as_ref())
+            .is_some_and(|delivery| delivery.verdict == Verdict::Suspect);
+        let fault = shared.fault.get().cloned();
+        let mut run_results = RunResults {
+            config,
+            version: self.version,
+            redactor: self.redactor,
+            phases,
+            was_cancelled: stopped.is_some(),
+            incomplete_reason: incomplete_reason(stopped, fault.as_deref()),
+            token_source: self.token_source,
+            written,
+            log_file: log.path().map(Path::to_path_buf),
+        };
+        failures.extend(export_all(&mut run_results).iter().map(ToString::to_string));
+        if let Some(profiling) = run_results.profiling() {
+            notes::after(&log, &profiling.summary);
+        }
+        show(config, &run_results);
+        for failure in &failures {
+            log.error("export", failure);
+        }
+        if successes == 0
+            && answered_badly(&run_results)
+            && let Some(models) = direct.as_ref().and_then(notes::models)
+            && !models.is_empty()
+        {
+            log.info("server", &format!("the server lists these models: {}", models.join(", ")));
+        }
+        if let Some(fault) = &fault {
+            log.error("dataset", fault);
+        }
+        let aborted = matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
+        if successes == 0 || aborted || !failures.is_empty() {
+            RunEnd::Failed
+        } else if suspect {
+            RunEnd::Suspect
+        } else {
+            RunEnd::Good
+        }
+    }
+}
+
+fn results(
+    store: &mut Store,
+    context: &Context,
+    phase: &PhaseConfig,
+    index: u16,
+    outcome: &PhaseOutcome,
+    used: &Used,
+) -> PhaseResults {
+    let window = Window { start: outcome.t0, end: outcome.stopped.is_none().then_some(outcome.end) };
+    let summary = store.summarise(phase.kind, context, &window);
+    let load_delivery: Option<LoadDelivery> =
+        (phase.kind == PhaseKind::Profiling).then(|| judge(facts(phase, outcome, &summary, used)));
+    PhaseResults {
+        kind: phase.kind,
+        index,
+        start: outcome.t0,
+        end: outcome.end,
+        summary,
+        was_cancelled: outcome.stopped.is_some(),
+        sent_count: outcome.tally.sent,
+        in_flight_cancelled_count: outcome.counts.cut,
+        load_delivery,
+    }
+}
+
+/// Closes the files that were written during the run; what they are, and what failed.
+fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec<String>) {
+    let mut written = Vec::new();
+    let mut failures = Vec::new();
+    for (sink, label) in [(&shared.records, "Records JSONL"), (&shared.raw, "Raw Records")] {
+        let Some(sink) = sink else { continue };
+        match sink.close(now()) {
+            Ok(summary) => written.push(WrittenFile { label, path: summary.path }),
+            Err(error) => {
+                // What is in it is whole, and stays.
+                written.push(WrittenFile { label, path: sink.path().to_owned() });
+                failures.push(format!("{label}: {error}"));
+            }
+        }
+    }
+    if let Some(inputs) = &shared.inputs {
+        match inputs.finish(dataset, &shared.format) {
+            Ok(path) => written.push(WrittenFile { label: "Inputs JSON", path }),
+            Err(error) => failures.push(format!("Inputs JSON: {error}")),
+        }
+    }
+    (written, failures)
+}
+
+/// Whether the server said that it does not know what it was asked for.
+fn answered_badly(results: &RunResults<'_>) -> bool {
+    let groups = results.profiling().map_or(&[][..], |phase| &phase.summary.error_groups);
+    groups.iter().any(|group| matches!(group.error.code, Some(400 | 404 | 422)))
+}
+
+fn incomplete_reason(stopped: Option<StopCause>, fault: Option<&str>) -> Option<String> {
+    Some(match stopped? {
+        StopCause::Interrupt => "interrupted".to_owned(),
+        StopCause::Threshold => "more requests failed than --failed-request-threshold allows".to_owned(),
+        StopCause::BadRecord => format!("a bad record was met: {}", fault.unwrap_or_default()),
+    })
+}
+
+/// Prints the report. A closed stdout is no failure: the files have it all.
+fn show(config: &RunConfig, results: &RunResults<'_>) {
+    let stdout = std::io::stdout();
+    let palette = Palette::for_stream(stdout.is_terminal(), config.tuning.color);
+    let width = console::width_of(&stdout);
+    let text = console::tables(results, width, palette) + &console::tail(results, width, palette);
+    let _ = console::print(&mut stdout.lock(), &text);
+}

@@ -1,0 +1,262 @@
+//! The straight line of a run.
+
+mod finish;
+mod prepare;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use aiperf_clock::Anchor;
+use aiperf_config::{DatasetSource, FileFormat, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
+use aiperf_dataset::{Dataset, OpenContext, Sampler};
+use aiperf_load::transport::Origin;
+use aiperf_load::{Control, Engine, PhaseRun, Source, preflight, schedule};
+use aiperf_metrics::Context;
+use aiperf_mock_server::Server;
+use aiperf_report::{Log, Redactor, Screen};
+use aiperf_tokenize::seed::stream;
+use aiperf_tokenize::{OpenOptions, Tokenizer};
+
+use crate::compute::{Ends, Pool};
+use crate::delivery::Used;
+use crate::error::{InputError, RunError, StartFailure};
+use crate::feed::{Feed, Order, PreparedSize};
+use crate::monitor::{Monitor, Watched};
+use crate::target;
+use crate::usage::{Cpu, Threads, peak_rss_bytes};
+
+/// How a run that started came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// At least one success, and everything is on disk.
+    Good,
+    /// As `Good`, but the load was not delivered as asked.
+    Suspect,
+    /// No request succeeded, too many failed, a bad record was met, or a file could not be written.
+    Failed,
+}
+
+/// Runs `config`; `version` is that of the program.
+pub fn execute(mut config: RunConfig, version: &str) -> Result<RunEnd, RunError> {
+    // The anchor comes first: every wall-clock figure hangs on it.
+    Anchor::process();
+    let tokenizer = open_tokenizer(&config)?;
+    if let Some(revision) = tokenizer.as_ref().and_then(Tokenizer::revision) {
+        config.note_tokenizer_revision(revision);
+    }
+    let dataset = open_dataset(&config, tokenizer.as_ref())?;
+    let zero_ms = settle_schedule(&mut config, dataset.as_ref())?;
+    let destination = target::open(&config, version)?;
+    let descriptors = preflight::raise_descriptor_limit();
+    preflight::check(
+        connections(&config),
+        &destination.resolver.last(),
+        &config.endpoint.bind_addresses,
+        descriptors,
+    )
+    .map_err(StartFailure::from)?;
+    let run = Run::prepare(&config, version, tokenizer, dataset, zero_ms, destination)?;
+    run.carry_out()
+}
+
+fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputError> {
+    let makes_text = match &config.dataset.source {
+        DatasetSource::Synthetic(_) => true,
+        DatasetSource::File(file) => file.format == FileFormat::MooncakeTrace,
+    };
+    if config.endpoint.use_server_token_count && !makes_text {
+        return Ok(None);
+    }
+    Ok(Some(match &config.tokenizer.source {
+        TokenizerSource::Builtin => Tokenizer::builtin(),
+        TokenizerSource::Named(name) => {
+            let options =
+                OpenOptions { revision: Some(config.tokenizer.revision.clone()), ..OpenOptions::default() };
+            Tokenizer::open(name, &options)?
+        }
+    }))
+}
+
+fn open_dataset(config: &RunConfig, tokenizer: Option<&Tokenizer>) -> Result<Arc<dyn Dataset>, InputError> {
+    let context = OpenContext {
+        seed: config.seed,
+        seed_given: config.seed_given,
+        tokenizer,
+        endpoint: config.endpoint.kind,
+        streaming: config.endpoint.streaming,
+        fixed_schedule: matches!(config.profiling().mode, LoadMode::FixedSchedule(_)),
+        apply_chat_template: config.tokenizer.apply_chat_template,
+    };
+    Ok(aiperf_dataset::open(&config.dataset, &context)?)
+}
+
+/// Fills in what a fixed schedule takes from its data: its zero, and how many requests it has.
+fn settle_schedule(config: &mut RunConfig, dataset: &dyn Dataset) -> Result<Option<f64>, InputError> {
+    if !matches!(config.profiling().mode, LoadMode::FixedSchedule(_)) {
+        return Ok(None);
+    }
+    if let Some(turns) = dataset.total_turns() {
+        config.note_scheduled_turns(turns);
+    }
+    let first = (0..dataset.len().known())
+        .map(|index| dataset.outline(index).first_timestamp_ms().ok_or(InputError::NoTimestamp(index)))
+        .try_fold(f64::INFINITY, |least, ms| ms.map(|ms| least.min(ms)))?;
+    let Some(LoadMode::FixedSchedule(schedule)) = config.phases.last_mut().map(|phase| &mut phase.mode)
+    else {
+        return Ok(None);
+    };
+    let zero = schedule.zero_ms.unwrap_or(if first.is_finite() { first } else { 0.0 });
+    schedule.zero_ms = Some(zero);
+    Ok(Some(zero))
+}
+
+/// Connections that the plan may hold at once; an open loop without a cap is not known beforehand.
+fn connections(config: &RunConfig) -> u64 {
+    config.phases.iter().filter_map(|phase| phase.concurrency).map(u64::from).max().unwrap_or(0)
+}
+
+/// A run that is ready to send.
+struct Run<'a> {
+    config: &'a RunConfig,
+    version: &'a str,
+    dataset: Arc<dyn Dataset>,
+    screen: Arc<Screen>,
+    log: Arc<Log>,
+    redactor: Redactor,
+    control: Arc<Control>,
+    engine: Engine,
+    ends: Ends,
+    pool: Pool,
+    size: Arc<PreparedSize>,
+    mock: Option<Server>,
+    threads: Threads,
+    cores: f64,
+    zero_ms: Option<f64>,
+    token_source: String,
+    /// The server, when it is asked directly; for a question after a run without success.
+    direct: Option<Origin>,
+}
+
+impl Run<'_> {
+    fn carry_out(mut self) -> Result<RunEnd, RunError> {
+        let config = self.config;
+        let mut monitor = Monitor::start(Watched {
+            shared: Arc::clone(&self.pool.shared),
+            accepted: Arc::clone(&self.ends.accepted),
+            phases: config.phases.clone(),
+            ui: config.runtime.ui,
+            interval: config.runtime.stats_interval,
+            step_pct: config.tuning.min_update_pct,
+            screen: Arc::clone(&self.screen),
+        })
+        .map_err(StartFailure::Threads)?;
+
+        let mut outcomes = Vec::new();
+        let mut sampled = None;
+        for (index, phase) in config.phases.iter().enumerate() {
+            if self.control.stopped().is_some() {
+                break;
+            }
+            let source = self.source(phase, sampled.take());
+            monitor.position().phase(index);
+            let before = (Cpu::process(), self.mock_cpu_ns());
+            let mut outcome = self
+                .engine
+                .run_phase(phase_run(config, phase, index, source))
+                .map_err(StartFailure::Threads)?;
+            let process = Cpu::process().since(before.0);
+            let used = Used {
+                process,
+                mock_ns: self.mock_cpu_ns().saturating_sub(before.1),
+                cores: self.cores,
+                workers: self.threads.workers,
+                peak_rss_bytes: peak_rss_bytes(),
+                spilled: self.ends.spilled.load(Ordering::Relaxed),
+            };
+            // What was drawn goes on in the next phase; what a phase leaves behind is let go at once.
+            sampled = Some(std::mem::replace(&mut outcome.source, nothing()));
+            outcomes.push((phase, outcome, used));
+        }
+        drop(sampled);
+        monitor.position().processing();
+        Ok(self.finish(&outcomes, &mut monitor))
+    }
+
+    /// Conversations for a phase: the sampled ones go on where the phase before stopped.
+    fn source(&self, phase: &PhaseConfig, sampled: Option<Source>) -> Source {
+        let feed = |order| {
+            let (dataset, jobs) = (Arc::clone(&self.dataset), self.ends.jobs.clone());
+            Feed::new(dataset, order, jobs, Arc::clone(&self.size))
+        };
+        if let LoadMode::FixedSchedule(_) = phase.mode {
+            let mut conversations: Vec<(f64, u32)> = (0..self.dataset.len().known())
+                .map(|index| {
+                    (self.dataset.outline(index).first_timestamp_ms().unwrap_or_default(), index as u32)
+                })
+                .collect();
+            // Stable: equal times keep the order of the file.
+            conversations.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let mut feed = feed(Order::Scheduled { conversations, next: 0 });
+            feed.prime(self.zero_ms.unwrap_or_default());
+            return Box::new(feed);
+        }
+        sampled.unwrap_or_else(|| {
+            let sampling = self.config.dataset.sampling;
+            Box::new(feed(Order::Sampled(Box::new(Sampler::new(
+                sampling,
+                self.dataset.len(),
+                self.config.seed,
+            )))))
+        })
+    }
+
+    fn mock_cpu_ns(&self) -> u64 {
+        self.mock.as_ref().and_then(Server::cpu_ns).unwrap_or_default()
+    }
+}
+
+/// What decides which metrics apply, with the thresholds that the environment sets.
+fn context(config: &RunConfig) -> Context {
+    Context {
+        osl_mismatch_pct: config.tuning.osl_mismatch_pct,
+        osl_mismatch_max_tokens: config.tuning.osl_mismatch_max_tokens,
+        usage_diff_pct: config.tuning.usage_diff_pct,
+        ..Context::of(config)
+    }
+}
+
+/// A phase in the engine's terms.
+fn phase_run(config: &RunConfig, phase: &PhaseConfig, index: usize, source: Source) -> PhaseRun {
+    let draws = |what: &str| stream(config.seed, &format!("load.{}.{what}", phase.kind.name()));
+    let plan = schedule::Plan {
+        rate_first_step_sec: config.tuning.rate_ramp_interval.as_secs_f64(),
+        max_catch_up_ns: config.tuning.max_catch_up.map(aiperf_clock::nanos),
+        ..schedule::Plan::new(phase, draws("arrivals"), draws("cancellation"))
+    };
+    PhaseRun {
+        kind: phase.kind,
+        index: index as u16,
+        plan,
+        source,
+        duration: phase.stop.duration,
+        grace: phase.grace,
+        cancel_drain: config.tuning.cancel_drain,
+        cancel_delay: phase.cancellation.map(|cancellation| cancellation.delay).unwrap_or_default(),
+        fixed_schedule: matches!(phase.mode, LoadMode::FixedSchedule(_)),
+    }
+}
+
+/// A source that has nothing.
+fn nothing() -> Source {
+    struct Nothing;
+    impl schedule::SessionSource for Nothing {
+        type Ticket = aiperf_load::Ticket;
+        fn draw(&mut self) -> schedule::Draw<Self::Ticket> {
+            schedule::Draw::Exhausted
+        }
+        fn timing(&self, _: u64, _: u32) -> schedule::TurnTiming {
+            schedule::TurnTiming::default()
+        }
+    }
+    Box::new(Nothing)
+}

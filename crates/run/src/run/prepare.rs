@@ -1,0 +1,202 @@
+//! Making ready: files, threads, connections.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use aiperf_clock::now;
+use aiperf_config::{DatasetSource, ExportLevel, FileFormat, RunConfig};
+use aiperf_dataset::Dataset;
+use aiperf_endpoint::{Format, ReadPlan};
+use aiperf_load::transport::SocketOptions;
+use aiperf_load::{Control, Engine, ExchangeSink, PacerPlace, Settings};
+use aiperf_metrics::live;
+use aiperf_report::{FileNames, Level, Log, RecordSink, Redactor, Screen, prepare_dir};
+use aiperf_tokenize::Tokenizer;
+
+use super::{Run, context};
+use crate::compute::{Ends, Pool, Shared, Threshold};
+use crate::error::{RunError, StartFailure};
+use crate::feed::PreparedSize;
+use crate::inputs::Inputs;
+use crate::notes::{self, Once};
+use crate::record::Recorder;
+use crate::target::Destination;
+use crate::usage::{Threads, cores};
+
+/// The files that grow while the run lasts.
+struct Files {
+    records: Option<RecordSink>,
+    raw: Option<RecordSink>,
+    inputs: Option<Inputs>,
+}
+
+impl Files {
+    fn create(config: &RunConfig) -> std::io::Result<Files> {
+        let names = FileNames::new(config.output.prefix.as_deref());
+        let at = |name: String| config.output.dir.join(name);
+        let level = config.output.level;
+        let sink = |wanted: bool, name| wanted.then(|| RecordSink::create(at(name), now())).transpose();
+        Ok(Files {
+            records: sink(level >= ExportLevel::Records, names.records())?,
+            raw: sink(level == ExportLevel::Raw, names.raw())?,
+            inputs: writes_inputs(config).then(|| Inputs::create(at("inputs.json".into()))).transpose()?,
+        })
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn prepare(
+        config: &'a RunConfig,
+        version: &'a str,
+        tokenizer: Option<Tokenizer>,
+        dataset: Arc<dyn Dataset>,
+        zero_ms: Option<f64>,
+        mut destination: Destination,
+    ) -> Result<Run<'a>, RunError> {
+        let mock = destination.mock.take();
+        let direct = destination.proxy.is_none().then(|| destination.origin.clone());
+        let redactor = Redactor::new(config);
+        let screen = Arc::new(Screen::stderr(config.tuning.color));
+        let folder = |cause| StartFailure::Folder { dir: config.output.dir.display().to_string(), cause };
+        prepare_dir(&config.output.dir).map_err(folder)?;
+        let level = Level::from_number(config.runtime.log_level);
+        let log =
+            Log::open(&config.output.dir, level, Arc::clone(&screen), redactor.clone()).map_err(folder)?;
+        let log = Arc::new(log);
+
+        let endpoint = &config.endpoint;
+        let format =
+            Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
+        let format = Arc::new(format);
+        notes::before(&log, config, dataset.as_ref(), &format);
+        let raw = config.output.level == ExportLevel::Raw;
+        let plan = ReadPlan { keep_raw: raw, ..ReadPlan::new(endpoint.kind, endpoint.streaming) };
+        let template = tokenizer
+            .as_ref()
+            .filter(|_| config.tokenizer.apply_chat_template)
+            .and_then(aiperf_tokenize::Tokenizer::chat_template);
+        let token_source = match &tokenizer {
+            _ if endpoint.use_server_token_count => "server usage".to_owned(),
+            Some(tokenizer) => match tokenizer.revision() {
+                Some(revision) => format!("{}@{revision}", tokenizer.name()),
+                None => tokenizer.name().to_owned(),
+            },
+            None => "none".to_owned(),
+        };
+        let Files { records, raw: raw_records, inputs } = Files::create(config).map_err(folder)?;
+
+        let cores = cores();
+        let threads = Threads::of(cores, config.runtime.workers, config.runtime.record_processors);
+        let control = Arc::new(Control::new());
+        let mut ends = Ends::new();
+        let size = Arc::new(PreparedSize::default());
+        let want_template_input = template.is_some();
+        let shared = Shared {
+            dataset: Arc::clone(&dataset),
+            format: Arc::clone(&format),
+            token_source: token_source.clone(),
+            recorder: Recorder {
+                kind: endpoint.kind,
+                plan,
+                tokenizer,
+                template,
+                server_token_counts: endpoint.use_server_token_count,
+                once: Once::default(),
+                log: Arc::clone(&log),
+            },
+            context: context(config),
+            schedule_zero_ms: zero_ms,
+            inputs,
+            records,
+            raw: raw_records,
+            http_trace: config.output.http_trace,
+            redactor: redactor.clone(),
+            control: Arc::clone(&control),
+            log: Arc::clone(&log),
+            size: Arc::clone(&size),
+            threshold: config.failed_request_threshold.map(|share| Threshold {
+                share,
+                least: u64::from(config.profiling().concurrency.unwrap_or(0)).max(10),
+            }),
+            live: (0..threads.compute).map(|_| live::Recorder::new()).collect(),
+            finished: AtomicU64::new(0),
+            profiled: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            fault: std::sync::OnceLock::new(),
+        };
+        let pool = Pool::start(shared, threads.compute, &mut ends, config.output.dir.clone())
+            .map_err(StartFailure::Threads)?;
+        let settings = settings(config, destination, format, plan, want_template_input);
+        let place = if threads.workers == 1 { PacerPlace::Worker } else { PacerPlace::Thread };
+        let spin = config.tuning.high_resolution_timer && cores >= 4.0;
+        let sink: Arc<dyn ExchangeSink> = ends.queue.clone();
+        let engine = Engine::start(settings, threads.workers, place, spin, &sink, Arc::clone(&control))
+            .map_err(StartFailure::Threads)?;
+        Ok(Run {
+            config,
+            version,
+            dataset,
+            screen,
+            log,
+            redactor,
+            control,
+            engine,
+            ends,
+            pool,
+            size,
+            mock,
+            threads,
+            cores,
+            zero_ms,
+            token_source,
+            direct,
+        })
+    }
+}
+
+/// What the workers need.
+fn settings(
+    config: &RunConfig,
+    destination: Destination,
+    format: Arc<Format>,
+    plan: ReadPlan,
+    want_template_input: bool,
+) -> Settings {
+    let Destination { origin, resolver, proxy, tls, head, mock: _ } = destination;
+    let endpoint = &config.endpoint;
+    let raw = config.output.level == ExportLevel::Raw;
+    Settings {
+        origin,
+        resolver,
+        proxy,
+        sockets: SocketOptions::new(
+            endpoint.bind_addresses.clone(),
+            config.tuning.receive_buffer.map(|bytes| bytes as usize),
+            config.tuning.send_buffer.map(|bytes| bytes as usize),
+        ),
+        tls,
+        head,
+        format,
+        read_plan: plan,
+        request_timeout: endpoint.request_timeout,
+        keep_alive: config.tuning.keep_alive,
+        connection_limit: config
+            .tuning
+            .connection_limit
+            .map(|limit| Arc::new(tokio::sync::Semaphore::new(limit as usize))),
+        want_facts: config.output.http_trace || raw,
+        want_headers: config.output.http_trace || raw,
+        want_template_input,
+    }
+}
+
+/// The whole dataset is written for data that the run makes or reads text from; traces and authored bodies are
+/// on disk already.
+fn writes_inputs(config: &RunConfig) -> bool {
+    match &config.dataset.source {
+        DatasetSource::Synthetic(_) => true,
+        DatasetSource::File(file) => {
+            matches!(file.format, FileFormat::SingleTurn | FileFormat::MultiTurn | FileFormat::RandomPool)
+        }
+    }
+}
