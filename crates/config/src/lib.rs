@@ -1,10 +1,12 @@
 //! What is a run? One settled description, with every default filled in and every contradiction refused. The
 //! rooms downstream read it and never reject any of it.
 
+mod credential;
 mod run;
 mod secret;
 mod tuning;
 
+pub use credential::{basic_credential, secrets_of_url};
 pub use run::{
     Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig,
     EndpointKind, ExportLevel, FileDataset, FileFormat, FixedSchedule, Header, IpVersion, LoadMode, Normal,

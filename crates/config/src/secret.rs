@@ -113,6 +113,10 @@ const SECRET_PARAMETERS: [&str; 18] = [
     "password",
 ];
 
+pub(crate) fn is_secret_parameter(name: &str) -> bool {
+    SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+}
+
 /// `text` with the credentials of every URL in it hidden: user info, and the values of signing parameters.
 pub fn redact_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -153,7 +157,7 @@ fn redact_query(path: &str, out: &mut String) {
             out.push('&');
         }
         match pair.split_once('=') {
-            Some((name, _)) if SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str()) => {
+            Some((name, _)) if is_secret_parameter(name) => {
                 out.push_str(name);
                 out.push('=');
                 out.push_str(REDACTED);

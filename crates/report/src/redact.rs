@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use aiperf_config::{REDACTED, RunConfig, Target, is_secret_header, redact_text};
+use aiperf_config::{REDACTED, RunConfig, Target, is_secret_header, redact_text, secrets_of_url};
 use memchr::memmem::Finder;
 
 /// Shorter secrets are not searched for in free text: they would hide ordinary words.
@@ -31,8 +31,7 @@ impl Redactor {
             }
         }
         if let Target::Server(url) = &config.endpoint.target {
-            let url = url.expose();
-            secrets.extend(url.password().map(str::to_owned));
+            secrets.extend(secrets_of_url(url.expose()));
         }
         Redactor::of(secrets)
     }
