@@ -8,9 +8,10 @@ use aiperf_metrics::{Block, LoadDelivery};
 use crate::number::{count, two_decimals, with_thousands};
 use crate::results::RunResults;
 use crate::style::{Palette, Style};
+use crate::text::wrap;
 
 /// The verdict and what it rests on; unknown parts are left out.
-pub(super) fn section(results: &RunResults<'_>, _width: usize, palette: Palette, out: &mut String) {
+pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, out: &mut String) {
     let Some(delivery) = results.profiling().and_then(|phase| phase.load_delivery.as_ref()) else { return };
     let (verdict, style) = match delivery.verdict {
         Verdict::Valid => ("VALID", Style::Green),
@@ -35,14 +36,25 @@ pub(super) fn section(results: &RunResults<'_>, _width: usize, palette: Palette,
         latency("TTFT      ", facts.service.time_to_first_token, facts.from_intended.time_to_first_token),
     ];
     for line in lines.into_iter().flatten() {
-        out.push_str("  ");
-        out.push_str(&line);
-        out.push('\n');
+        hang(&line, NAMES, width, Palette::plain(), Style::Plain, out);
     }
-    reasons(delivery, palette, out);
+    reasons(delivery, width, palette, out);
 }
 
-fn reasons(delivery: &LoadDelivery, palette: Palette, out: &mut String) {
+/// Columns of the names at the start of lines.
+const NAMES: usize = 10;
+
+/// Writes `line`, indented; what does not fit goes on further right, under its text.
+fn hang(line: &str, under: usize, width: usize, palette: Palette, style: Style, out: &mut String) {
+    for (index, part) in wrap(line, width.saturating_sub(INDENT + under).max(20)).iter().enumerate() {
+        let indent = if index == 0 { INDENT } else { INDENT + under };
+        let _ = writeln!(out, "{:indent$}{}", "", palette.paint(style, part));
+    }
+}
+
+const INDENT: usize = 2;
+
+fn reasons(delivery: &LoadDelivery, width: usize, palette: Palette, out: &mut String) {
     for reason in &delivery.reasons {
         let unit = if reason.unit.is_empty() { String::new() } else { format!(" {}", reason.unit) };
         let line = format!(
@@ -52,9 +64,7 @@ fn reasons(delivery: &LoadDelivery, palette: Palette, out: &mut String) {
             figure(reason.limit),
             reason.next_step
         );
-        out.push_str("  ");
-        out.push_str(&palette.paint(Style::Yellow, &line));
-        out.push('\n');
+        hang(&line, "! ".len(), width, palette, Style::Yellow, out);
     }
 }
 
