@@ -1,0 +1,172 @@
+//! A host or a network in the way.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::support::{Live, Mock, Place, Ran, shell};
+
+const MOCK: &str = "mock://?ttft=1ms&itl=0&tokens=2";
+
+/// Runs `aiperf profile` below a shell; `before` stands in front of it, `after` behind it.
+fn in_shell(place: &Place, before: &str, url: &str, flags: &str, after: &str) -> Ran {
+    let script = format!(
+        "{before} \"$AIPERF\" profile --model demo --tokenizer builtin --ui none --artifact-dir out --url '{url}' {flags} {after}"
+    );
+    Live::start(shell(&script).current_dir(place.root())).end()
+}
+
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/50>: limits are checked against the plan before the run.
+#[test]
+fn inference_perf_50_too_few_descriptors_are_refused_before_the_run() {
+    let place = Place::new();
+    let mock = Mock::start(&[]);
+    let ran = in_shell(&place, "ulimit -n 256;", &mock.url(), "--concurrency 1000 --request-count 1000", "")
+        .with_code(1);
+    assert!(ran.err.starts_with("error: "), "{}", ran.err);
+    for part in ["256", "1000", "ulimit -n", "--concurrency"] {
+        assert!(ran.err.contains(part), "no {part} in {}", ran.err);
+    }
+    assert!(ran.out.is_empty() && place.is_untouched());
+    assert_eq!(mock.stats().connections, 0);
+}
+
+/// <https://github.com/ai-dynamo/dynamo/issues/11801>: out of descriptors in an open loop, whose size nobody knows
+/// beforehand. The run goes on, every failure is counted, the verdict names the limit.
+#[test]
+fn dynamo_11801_descriptors_that_run_out_during_the_run_are_reported() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "700ms"), ("itl", "0"), ("tokens", "2"), ("usage", "estimate")]);
+    let flags = "--request-rate 800 --arrival-pattern constant --request-count 400 --isl 16 --random-seed 1";
+    in_shell(&place, "ulimit -n 230;", &mock.url(), flags, "").with_code(0);
+    let results = place.results();
+    results.assert_complete(false);
+    results.assert_all_accounted_for();
+    let summary = results.summary();
+    let delivery = &summary["load_delivery"];
+    assert!(delivery["client"]["resource_error_count"].as_u64().unwrap() > 0, "{delivery}");
+    let reasons: Vec<&str> = delivery["reasons"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|reason| reason["code"].as_str().unwrap())
+        .collect();
+    assert!(reasons.contains(&"client_limits"), "{delivery}");
+    assert!(results.text("profile_export_console.txt").contains("ulimit -n"));
+    // Strictly taken, such a run is no measurement.
+    let place = Place::new();
+    in_shell(&place, "ulimit -n 230;", &mock.url(), &format!("{flags} --strict-load"), "").with_code(3);
+}
+
+/// A file that may not grow stands for a disk that is full: no rights are needed for it.
+#[test]
+fn a_file_that_cannot_grow_ends_with_1_and_names_it() {
+    let place = Place::new();
+    let flags = "--concurrency 4 --request-count 400 --isl 16";
+    // 300 blocks of 1024 bytes; the signal would end the program otherwise.
+    let ran = in_shell(&place, "trap '' XFSZ; ulimit -f 300;", MOCK, flags, "").with_code(1);
+    assert!(ran.err.contains("profile_export.jsonl") && ran.err.contains("--artifact-dir"), "{}", ran.err);
+    // The report is there all the same, and the records end with a whole line.
+    assert!(ran.out.contains("Request Latency"));
+    let results = place.results();
+    assert!(!results.records().is_empty());
+    assert_eq!(results.summary()["request_count"]["avg"], 400.0);
+}
+
+/// The real thing, where a file system may be mounted.
+#[test]
+fn a_full_disk_ends_with_1_and_keeps_what_fits() {
+    let place = Place::new();
+    let script = "mount -t tmpfs -o size=576k tmpfs small 2>/dev/null || exit 77
+        \"$AIPERF\" profile --model demo --tokenizer builtin --ui none --artifact-dir small/out \
+            --url 'mock://?ttft=1ms&itl=0&tokens=2' --concurrency 4 --request-count 400 --isl 16
+        code=$?
+        cp -r small/out out
+        exit $code";
+    std::fs::create_dir(place.path("small")).unwrap();
+    let mut command = shell(&format!("unshare -rm bash -c '{}'", script.replace('\'', "'\\''")));
+    let ran = Live::start(command.current_dir(place.root())).end();
+    if ran.code == Some(77) || ran.err.contains("unshare") {
+        // Not allowed here; the test above covers the same code with a limit on file sizes.
+        return;
+    }
+    let ran = ran.with_code(1);
+    assert!(ran.err.contains("No space left") && ran.err.contains("small/out"), "{}", ran.err);
+    assert!(ran.out.contains("Request Latency"), "the report is on stdout whatever the disk says");
+    assert!(!place.results().records().is_empty());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_1_before_anything_is_sent() {
+    let place = Place::new();
+    place.write("out", "a file is in the way");
+    let mock = Mock::start(&[]);
+    let ran = place.run(&mock.url(), "--request-count 2 --isl 16").with_code(1);
+    assert!(ran.err.contains("--artifact-dir") && ran.err.contains("out"), "{}", ran.err);
+    assert_eq!(mock.stats().requests, 0);
+}
+
+#[test]
+fn a_closed_stdout_or_stderr_is_no_failure() {
+    for after in ["| true; exit ${PIPESTATUS[0]}", ">&-", "2>&-", ">&- 2>&-", "> /dev/full", "2> /dev/full"] {
+        let place = Place::new();
+        let ran = in_shell(&place, "", MOCK, "--request-count 4 --isl 16 --streaming", after);
+        assert_eq!(ran.code, Some(0), "{after}: {}", ran.err);
+        place.results().assert_complete(false);
+    }
+}
+
+/// The mock server with the certificate of its own tests.
+fn tls_mock() -> Mock {
+    let file = |name: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../mock-server/tests/data")
+            .join(name)
+            .display()
+            .to_string()
+    };
+    Mock::start(&[
+        ("ttft", "1ms"),
+        ("tokens", "2"),
+        ("tls-cert", &file("certificate.pem")),
+        ("tls-key", &file("test-only-key.pem")),
+    ])
+}
+
+#[test]
+fn a_certificate_nobody_vouches_for_fails_every_request() {
+    let place = Place::new();
+    let mock = tls_mock();
+    let url = format!("https://127.0.0.1:{}", mock.port());
+    let ran = place.run(&url, "--request-count 3 --isl 16").with_code(1);
+    let results = place.results();
+    results.assert_complete(false);
+    let details = results.summary()["error_summary"][0]["error_details"].clone();
+    assert!(details["message"].as_str().unwrap().to_ascii_lowercase().contains("certificate"), "{details}");
+    assert!(ran.out.contains("certificate") || ran.out.contains("Certificate"), "{}", ran.out);
+    // Told to, it accepts any.
+    let place = Place::new();
+    let mut command = place.profile(&url, "--request-count 3 --isl 16");
+    Live::start(command.env("AIPERF_HTTP_SSL_VERIFY", "0")).end().with_code(0);
+}
+
+#[test]
+fn https_to_a_server_without_tls_says_so() {
+    let place = Place::new();
+    let mock = Mock::start(&[]);
+    let ran =
+        place.run(&format!("https://127.0.0.1:{}", mock.port()), "--request-count 2 --isl 16").with_code(1);
+    let details = place.results().summary()["error_summary"][0]["error_details"].clone();
+    let message = details["message"].as_str().unwrap();
+    assert!(message.contains("TLS") || message.contains("tls"), "{details}");
+    assert!(ran.err.contains("first failed request"), "{}", ran.err);
+}
+
+/// What reads stdin is not this program: a job without one is no different.
+#[test]
+fn a_closed_stdin_is_no_failure() {
+    let place = Place::new();
+    let mut command = place.profile(MOCK, "--request-count 2 --isl 16");
+    Live::start(command.stdin(Stdio::null())).end().with_code(0);
+    let ran = in_shell(&place, "", MOCK, "--request-count 2 --isl 16", "<&-");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}

@@ -1,0 +1,86 @@
+//! Ctrl-C and its kin.
+
+use aiperf_clock::now;
+use rustix::process::Signal;
+
+use crate::support::{Live, Mock, Place};
+
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/244>: an interrupted run still reports.
+#[test]
+fn inference_perf_244_the_first_signal_ends_the_run_and_writes_what_was_measured() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        let mock = Mock::start(&[
+            ("ttft", "2ms"),
+            ("itl", "1ms"),
+            ("tokens", "4"),
+            ("plan", "ok*30:hang*2:ok*1000"),
+        ]);
+        let live = Live::start(&mut place.profile(
+            &mock.url(),
+            "--streaming --concurrency 4 --benchmark-duration 50 --isl 16 --export-level raw",
+        ));
+        mock.until(|stats| stats.requests >= 60);
+        live.signal(signal);
+        let ran = live.end().with_code(0);
+        let results = place.results();
+        results.assert_complete(true);
+        results.assert_all_accounted_for();
+        let summary = results.summary();
+        assert_eq!(summary["is_complete"], false);
+        assert_eq!(summary["incomplete_reason"], "interrupted");
+        assert!(summary["in_flight_cancelled_count"].as_u64().unwrap() >= 2, "two answers never came");
+        assert!(results.records().len() >= 50);
+        assert_eq!(results.lines("profile_export_raw.jsonl").len(), results.records().len());
+        assert!(ran.out.contains("cancelled early"), "{}", ran.out);
+        assert!(ran.err.contains("no more requests are sent"), "{}", ran.err);
+        // The file of inputs is whole, though most of it was never sent.
+        assert!(!results.json("inputs.json")["data"].as_array().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_signal_before_any_success_is_1_with_every_file() {
+    for warmup in ["", "--warmup-request-count 2"] {
+        let place = Place::new();
+        let mock = Mock::start(&[("ttft", "1ms"), ("plan", "hang")]);
+        let live = Live::start(
+            &mut place.profile(&mock.url(), &format!("--concurrency 2 --request-count 9 --isl 16 {warmup}")),
+        );
+        mock.until(|stats| stats.in_flight == 2);
+        live.signal(Signal::INT);
+        live.end().with_code(1);
+        place.results().assert_complete(true);
+        if warmup.is_empty() {
+            place.results().assert_all_accounted_for();
+            assert_eq!(place.results().summary()["in_flight_cancelled_count"], 2);
+        }
+        assert_eq!(place.results().records().len(), 0);
+    }
+}
+
+/// The reference dies by SIGKILL here; ours ends at once with 130, and the records end with a whole line.
+#[test]
+fn a_second_signal_ends_with_130_within_200_ms() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2")]);
+    // After the first signal inputs.json is finished: half a million prompts take a while.
+    let mut command = place.profile(
+        &mock.url(),
+        "--streaming --concurrency 2 --request-count 100000 --isl 256 --num-dataset-entries 500000 --export-level raw",
+    );
+    let live = Live::start(&mut command);
+    mock.until(|stats| stats.requests >= 200);
+    live.signal(Signal::INT);
+    live.await_err("no more requests are sent");
+    live.signal(Signal::INT);
+    let second = now();
+    let ran = live.end().with_code(130);
+    let after_ms = ran.ended.saturating_since(second) / 1_000_000;
+    assert!(after_ms < 200, "{after_ms} ms");
+    let results = place.results();
+    for name in ["profile_export.jsonl", "profile_export_raw.jsonl"] {
+        assert!(results.lines(name).len() >= 100, "{name}: {} lines", results.lines(name).len());
+    }
+    assert!(!results.dir.join(".aiperf_results_ready.json").exists(), "an aborted run is not ready");
+}

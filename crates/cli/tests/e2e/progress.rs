@@ -1,0 +1,135 @@
+//! What is shown while a run goes on.
+
+use crate::support::{Live, Place, shell};
+
+/// Runs `aiperf profile` on a terminal of its own; what the terminal was sent, stdout and stderr together.
+fn on_a_terminal(place: &Place, environment: &str, flags: &str) -> String {
+    let command = format!(
+        "{environment} $AIPERF profile --model demo --tokenizer builtin --artifact-dir out --isl 16 \
+         --url \"mock://?ttft=5ms&itl=1ms&tokens=4\" {flags}"
+    );
+    let mut command = shell(&format!("script -qec '{command}' /dev/null"));
+    command.env("TERM", "xterm").current_dir(place.root());
+    Live::start(&mut command).end().with_code(0).out
+}
+
+/// What is left on the bar's line at the end: text after the last clearing of it, up to the line's end.
+fn leftovers(shown: &str) -> Vec<String> {
+    shown
+        .split('\n')
+        .filter_map(|line| {
+            line.rsplit_once("\r\x1b[K").map(|(_, rest)| rest.trim_end_matches('\r').to_owned())
+        })
+        .filter(|rest| {
+            rest.contains("Profiling:") || rest.contains("Processing Records:") || rest.contains("Warmup:")
+        })
+        .collect()
+}
+
+#[test]
+fn a_terminal_has_one_bar_and_is_left_clean() {
+    for flags in ["--ui simple", ""] {
+        let place = Place::new();
+        let shown = on_a_terminal(
+            &place,
+            "",
+            &format!("--concurrency 4 --request-count 300 --warmup-request-count 40 {flags}"),
+        );
+        assert!(shown.contains("\r\x1b[K"), "no bar: {shown:?}");
+        assert!(shown.contains("Profiling: ") && shown.contains("/300 |"), "{shown:?}");
+        assert!(shown.contains("Warmup"), "{shown:?}");
+        assert_eq!(leftovers(&shown), Vec::<String>::new(), "a bar was left standing");
+        assert_eq!(
+            shown.matches("\x1b[?25l").count(),
+            shown.matches("\x1b[?25h").count(),
+            "the cursor stays hidden"
+        );
+        assert!(shown.contains("\x1b["), "colour on a terminal");
+        assert!(shown.contains("Load Delivery"));
+    }
+}
+
+#[test]
+fn no_color_turns_colour_off_and_keeps_the_bar() {
+    let place = Place::new();
+    let shown = on_a_terminal(&place, "NO_COLOR=1", "--concurrency 4 --request-count 200 --ui simple");
+    assert!(shown.contains("Profiling: "));
+    let styles = shown.split("\x1b[").skip(1).filter(|rest| {
+        rest.find(|c: char| c.is_ascii_alphabetic()).is_some_and(|end| rest.as_bytes()[end] == b'm')
+    });
+    assert_eq!(styles.count(), 0, "{shown:?}");
+}
+
+#[test]
+fn ui_none_is_silent_on_a_terminal() {
+    let place = Place::new();
+    let shown = on_a_terminal(&place, "", "--concurrency 4 --request-count 100 --ui none");
+    assert!(!shown.contains("Profiling:") && !shown.contains("\x1b[K"), "{shown:?}");
+}
+
+/// <https://github.com/gpustack/gpustack/issues/6205>: live figures were there while the final ones were 0.
+#[test]
+fn gpustack_6205_live_figures_on_a_pipe_and_the_final_ones_agree() {
+    let place = Place::new();
+    let mut command = crate::support::aiperf();
+    command.current_dir(place.root()).args([
+        "profile",
+        "--model",
+        "demo",
+        "--tokenizer",
+        "builtin",
+        "--artifact-dir",
+        "out",
+    ]);
+    command.args(["--url", "mock://?ttft=20ms&itl=2ms&tokens=6&reasoning=100", "--streaming", "--isl", "16"]);
+    command.args(["--concurrency", "2", "--benchmark-duration", "2.6", "--stats-interval", "1"]);
+    let ran = Live::start(&mut command).end().with_code(0);
+    assert!(
+        ran.err.contains("[realtime 00:01 profiling]") && ran.err.contains("[realtime 00:02 profiling]"),
+        "{}",
+        ran.err
+    );
+    let block = ran.err.split("[realtime 00:02 profiling]").nth(1).unwrap();
+    for part in ["rps=", "tput_in=", "tput_out=", "done=", "ok=", "err=0", "ttft", "itl", "e2e", "isl", "osl"]
+    {
+        assert!(block.contains(part), "no {part} in {block}");
+    }
+    // The live median of TTFT is one the final distribution has, too.
+    let row = block.lines().find(|line| line.trim_start().starts_with("ttft")).unwrap();
+    let median: f64 = row
+        .split_whitespace()
+        .skip(1)
+        .find_map(|word| word.trim_start_matches("p50=").trim_end_matches("ms").parse().ok())
+        .unwrap_or_else(|| panic!("{row}"));
+    let ttft = &place.results().summary()["time_to_first_token"];
+    assert!(median >= 20.0 * 0.9, "{row}");
+    assert!(median <= ttft["max"].as_f64().unwrap() * 1.1, "{row}: {ttft}");
+    assert!(!ran.err.contains('\x1b') && !ran.err.contains('\r'), "a pipe is no terminal");
+}
+
+#[test]
+fn an_interval_of_0_and_ui_none_print_no_live_blocks() {
+    for flags in ["--stats-interval 0", "--stats-interval 1 --ui none"] {
+        let place = Place::new();
+        let mut command = crate::support::aiperf();
+        command.current_dir(place.root()).args([
+            "profile",
+            "--model",
+            "demo",
+            "--artifact-dir",
+            "out",
+            "--isl",
+            "16",
+        ]);
+        command.args([
+            "--url",
+            "mock://?ttft=5ms&tokens=2",
+            "--concurrency",
+            "1",
+            "--benchmark-duration",
+            "1.2",
+        ]);
+        let ran = Live::start(command.args(flags.split(' '))).end().with_code(0);
+        assert!(!ran.err.contains("[realtime"), "{flags}: {}", ran.err);
+    }
+}

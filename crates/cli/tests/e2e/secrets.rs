@@ -1,0 +1,136 @@
+//! Canaries: no secret is in any file, on stdout or on stderr, even when the server echoes it.
+
+use std::path::Path;
+
+use crate::support::{Echo, Live, Place, Ran, Received, chat, http};
+
+const SECRETS: [&str; 4] = ["sk-canary-0000aaaa", "canary-1111bbbb", "canary-2222cccc", "canary-3333dddd"];
+
+/// Answers that repeat everything that was sent, in every place an answer has.
+fn echo(number: usize, request: &Received) -> Vec<u8> {
+    let said = format!("you sent: {} {}", request.head, String::from_utf8_lossy(&request.body));
+    match number % 4 {
+        0 => http("401 Unauthorized", "Content-Type: text/plain\r\nX-Seen: yes\r\n", &said),
+        1 => chat(&said),
+        2 => {
+            let value = said.replace(['\r', '\n'], " ");
+            http(
+                "500 Internal Server Error",
+                &format!("X-Echo: {value}\r\nSet-Cookie: {value}\r\n"),
+                "{\"error\": 5}",
+            )
+        }
+        _ => {
+            let event = serde_json::json!({"error": {"message": said, "type": "auth", "code": 403}});
+            http("200 OK", "Content-Type: text/event-stream\r\n", &format!("data: {event}\n\n"))
+        }
+    }
+}
+
+fn server() -> Echo {
+    let number = std::sync::atomic::AtomicUsize::new(0);
+    Echo::start(move |request| echo(number.fetch_add(1, std::sync::atomic::Ordering::Relaxed), request))
+}
+
+#[track_caller]
+fn assert_hidden(secrets: &[&str], ran: &Ran, dir: &Path) {
+    let mut texts = vec![
+        ("stdout".to_owned(), ran.out.clone().into_bytes()),
+        ("stderr".to_owned(), ran.err.clone().into_bytes()),
+    ];
+    for name in (crate::support::Results { dir: dir.to_owned() }).files() {
+        texts.push((name.clone(), std::fs::read(dir.join(name)).unwrap()));
+    }
+    assert!(texts.len() >= 8, "{texts:?}");
+    for (name, text) in texts {
+        let text = String::from_utf8_lossy(&text);
+        for secret in secrets {
+            if let Some(at) = text.find(secret) {
+                let from = text.floor_char_boundary(at.saturating_sub(200));
+                panic!("{secret} in {name}: …{}", &text[from..at + secret.len()]);
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_and_credential_headers_are_nowhere() {
+    let server = server();
+    let place = Place::new();
+    let url = format!("http://127.0.0.1:{}/v1?X-Amz-Signature={}", server.port, SECRETS[3]);
+    let mut command = place
+        .profile(&url, "--request-count 8 --isl 16 --export-level raw --export-http-trace --log-level TRACE");
+    command.args(["--api-key", SECRETS[0]]);
+    command.args(["--header", &format!("X-Api-Key: {}", SECRETS[1])]);
+    command.args(["--header", &format!("Cookie: session={}", SECRETS[2])]);
+    let ran = Live::start(&mut command).end().with_code(0);
+    let received = server.received();
+    for (secret, what) in SECRETS.iter().zip(["key", "header", "cookie", "parameter"]) {
+        assert!(received.iter().all(|request| request.head.contains(secret)), "the {what} was not sent");
+    }
+    assert_hidden(&SECRETS, &ran, &place.path("out"));
+    let summary = place.results().text("profile_export_aiperf.json");
+    assert!(summary.contains("<redacted>"), "{summary}");
+}
+
+#[test]
+fn streamed_errors_that_echo_the_key_hide_it() {
+    let server = server();
+    let place = Place::new();
+    let mut command = place.profile(
+        &format!("http://127.0.0.1:{}", server.port),
+        "--streaming --request-count 8 --isl 16 --export-level raw --export-http-trace -v",
+    );
+    let ran = Live::start(command.args(["--api-key", SECRETS[0]])).end();
+    assert!(ran.code == Some(0) || ran.code == Some(1), "{}", ran.err);
+    assert_hidden(&SECRETS, &ran, &place.path("out"));
+}
+
+#[test]
+fn user_info_of_the_url_is_nowhere_in_no_spelling() {
+    let server = server();
+    let place = Place::new();
+    let url = format!("http://someone:{}%40x@127.0.0.1:{}", SECRETS[1], server.port);
+    let ran =
+        place.run(&url, "--request-count 8 --isl 16 --export-level raw --export-http-trace").with_code(0);
+    // someone:canary-1111bbbb@x
+    let basic = "c29tZW9uZTpjYW5hcnktMTExMWJiYmJAeA==";
+    assert!(
+        server.received().iter().all(|request| request.head.contains(basic)),
+        "{:?}",
+        server.received()[0].head
+    );
+    assert_hidden(&[SECRETS[1], basic], &ran, &place.path("out"));
+
+    // A token in the place of the name.
+    let server = self::server();
+    let place = Place::new();
+    let url = format!("http://{}@127.0.0.1:{}", SECRETS[2], server.port);
+    let ran =
+        place.run(&url, "--request-count 8 --isl 16 --export-level raw --export-http-trace").with_code(0);
+    assert_hidden(&[SECRETS[2], "Y2FuYXJ5LTIyMjJjY2NjO"], &ran, &place.path("out"));
+}
+
+/// Mistakes are answered without repeating the secret in them.
+#[test]
+fn refusals_do_not_repeat_secrets() {
+    let [key, password, ..] = SECRETS;
+    for arguments in [
+        vec!["--api-key", key, "--api-key", key],
+        vec!["--api-key", key, "--concurrency", "many"],
+        vec!["--url", &format!("http://someone:{password}@h:99999")],
+        vec!["--url", &format!("ftp://someone:{password}@h")],
+        vec!["--url", &format!("http://h:1/?X-Amz-Signature={password}"), "--concurrency", "0"],
+        vec!["--header", &format!("Authorization: Bearer {key}"), "--api-key"],
+        vec!["--url", &format!("http://someone:{password}@no-such-host.invalid"), "--request-count", "1"],
+    ] {
+        let place = Place::new();
+        let mut command = crate::support::aiperf();
+        command.current_dir(place.root()).args(["profile", "--model", "m", "--tokenizer", "builtin"]);
+        let ran = Live::start(command.args(&arguments)).end();
+        assert!(ran.code == Some(2) || ran.code == Some(1), "{arguments:?}: {}", ran.err);
+        for secret in SECRETS {
+            assert!(!ran.err.contains(secret) && !ran.out.contains(secret), "{arguments:?}: {}", ran.err);
+        }
+    }
+}
