@@ -80,6 +80,8 @@ pub struct Engine {
     control: Arc<Control>,
     place: PacerPlace,
     spin: bool,
+    /// Phases run so far.
+    phases: u32,
 }
 
 impl Engine {
@@ -95,7 +97,7 @@ impl Engine {
         let settings = Arc::new(settings);
         let inbox = Arc::new(Inbox::default());
         control.attach(&inbox);
-        let mut engine = Engine { workers: Vec::new(), inbox, control, place, spin };
+        let mut engine = Engine { workers: Vec::new(), inbox, control, place, spin, phases: 0 };
         for index in 0..workers.max(1) {
             let mailbox = Arc::new(Mailbox::default());
             let (settings, sink, inbox) =
@@ -127,11 +129,13 @@ impl Engine {
 
     /// Runs a phase to its end.
     pub fn run_phase(&mut self, run: PhaseRun) -> io::Result<PhaseOutcome> {
+        self.phases += 1;
         let (reply, answer) = mpsc::channel();
         let job = Box::new(PaceJob {
             plan: run.plan,
             source: run.source,
             phase: Arc::new(PhaseInfo {
+                serial: self.phases,
                 kind: run.kind,
                 index: run.index,
                 cancel_delay: run.cancel_delay,

@@ -24,6 +24,8 @@ const SPIN_NS: u64 = 80_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Returned {
     pub(crate) session: SessionKey,
+    /// Serial number of its phase.
+    pub(crate) phase: u32,
     pub(crate) at: Mono,
     pub(crate) ending: TurnEnding,
     pub(crate) worker: u16,
@@ -257,6 +259,10 @@ impl Pacer {
     /// Takes in what happened, sends what is due; when to go on, and the instant it looked at.
     fn step(&mut self, inbox: &Inbox, control: &Control) -> (Wake, Mono) {
         while let Some(event) = inbox.returned.pop() {
+            if event.phase != self.phase.serial {
+                // Given up by the phase before.
+                continue;
+            }
             self.router.returned(event);
             self.schedule.returned(event.session, event.at, event.ending);
         }

@@ -41,6 +41,8 @@ pub trait ExchangeSink: Send + Sync {
 /// What all turns of a phase share.
 #[derive(Debug)]
 pub(crate) struct PhaseInfo {
+    /// Number of the phase in the life of the engine: a turn given up in one phase may still come back in the next.
+    pub(crate) serial: u32,
     pub(crate) kind: PhaseKind,
     pub(crate) index: u16,
     /// From the last byte sent to the close, for turns that are to be broken off.
@@ -154,7 +156,7 @@ impl Worker {
     pub(crate) fn start(self: &Rc<Self>, dispatch: Dispatch) {
         let session = self.session(dispatch.issue.session, dispatch.issue.turn == 0);
         let slot = self.tasks.borrow_mut().reserve();
-        let guard = turn::ReturnGuard::new(Rc::clone(self), dispatch.issue.session, slot);
+        let guard = turn::ReturnGuard::new(Rc::clone(self), &dispatch, slot);
         let handle =
             tokio::task::spawn_local(turn::run(Rc::clone(self), session, dispatch, guard)).abort_handle();
         self.tasks.borrow_mut().handles[slot] = Some(handle);

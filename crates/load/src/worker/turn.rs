@@ -28,6 +28,7 @@ const DIAL_PAUSE_MS: u64 = 50;
 pub(super) struct ReturnGuard {
     worker: Rc<Worker>,
     session: SessionKey,
+    phase: u32,
     slot: usize,
     /// How the turn ends if it is broken off now.
     if_broken_off: TurnEnding,
@@ -35,8 +36,9 @@ pub(super) struct ReturnGuard {
 }
 
 impl ReturnGuard {
-    pub(super) fn new(worker: Rc<Worker>, session: SessionKey, slot: usize) -> ReturnGuard {
-        ReturnGuard { worker, session, slot, if_broken_off: TurnEnding::NeverSent, reported: false }
+    pub(super) fn new(worker: Rc<Worker>, dispatch: &Dispatch, slot: usize) -> ReturnGuard {
+        let (session, phase) = (dispatch.issue.session, dispatch.phase.serial);
+        ReturnGuard { worker, session, phase, slot, if_broken_off: TurnEnding::NeverSent, reported: false }
     }
 
     fn report(&mut self, at: Mono, ending: TurnEnding) {
@@ -46,7 +48,8 @@ impl ReturnGuard {
             tasks.free.push(self.slot);
             drop(tasks);
             let inbox: &Inbox = &self.worker.inbox;
-            inbox.post(Returned { session: self.session, at, ending, worker: self.worker.index });
+            let worker = self.worker.index;
+            inbox.post(Returned { session: self.session, phase: self.phase, at, ending, worker });
         }
     }
 }

@@ -200,13 +200,13 @@ fn redirects_are_errors_that_name_their_target_and_are_never_followed() {
 
 #[test]
 fn a_request_may_take_as_long_as_its_limit_and_no_longer() {
-    let (closed, closes) = channel();
+    let (closing, closes) = channel();
     let server = Server::start(move |conn| {
         conn.request()?;
         if conn.index == 1 {
             conn.stream_head()?;
         }
-        closed.send(conn.closed()?).unwrap();
+        closing.send(conn.closed()?).unwrap();
         Some(())
     });
     let limit = Duration::from_millis(80);
@@ -215,8 +215,8 @@ fn a_request_may_take_as_long_as_its_limit_and_no_longer() {
         assert_eq!(kind(exchange), (None, "TimeoutError"));
         assert!(message(exchange).contains("0.08 seconds"), "{}", message(exchange));
         assert!(exchange.end.since(exchange.start) >= 80_000_000);
-        let closed = closes.recv_timeout(crate::harness::DEADLINE).unwrap();
-        assert!(closed >= exchange.start.plus(80_000_000));
+        let closed_at = closes.recv_timeout(crate::harness::DEADLINE).unwrap();
+        assert!(closed_at >= exchange.start.plus(80_000_000));
     }
     assert_eq!([exchanges[0].headers.is_some(), exchanges[1].headers.is_some()], [false, true]);
 }

@@ -152,7 +152,7 @@ fn a_streamed_answer_is_repeated_as_its_joined_text() {
     let setup = Setup::new(&format!("http://{}", server.addr), &endpoint);
     let source = talks(vec![conversation("a", &["one", "two"])], &setup.settings.format, 0.0);
     let (_, exchanges) = setup.start().run(phase(all(), source));
-    let text: String = (0..200).map(|n| format!("w{n} ")).collect();
+    let text = (0..200).map(|n| format!("w{n} ")).collect::<Vec<_>>().concat();
     let second = requests.try_iter().nth(1).unwrap();
     assert_eq!(messages(&second), json!([user("one"), assistant(&text), user("two")]));
     assert_eq!(second.json()["stream"], json!(true));

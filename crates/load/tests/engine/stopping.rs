@@ -8,22 +8,24 @@ use std::time::Duration;
 use aiperf_clock::{Mono, now};
 use aiperf_config::{Arrival, StopRule};
 use aiperf_load::schedule::{Draw, NewSession, Plan};
-use aiperf_load::{Exchange, PhaseRun, Received, StopCause};
+use aiperf_load::{Exchange, PacerPlace, PhaseRun, Received, StopCause};
 use aiperf_types::PhaseKind;
 
 use crate::closed_loop::{burst, requests, rng};
-use crate::harness::{DEADLINE, Feed, Gauge, LAYOUTS, Server, body, phase, prepared, setup, singles, ticket};
+use crate::harness::{
+    DEADLINE, Feed, Gate, Gauge, LAYOUTS, Server, body, phase, prepared, setup, singles, ticket,
+};
 
 const MS: u64 = 1_000_000;
 
 /// A server that never answers, and tells when its clients close.
 fn silent() -> (Server, Arc<Gauge>, std::sync::mpsc::Receiver<Mono>) {
-    let (gauge, (closed, closes)) = (Arc::new(Gauge::default()), channel());
+    let (gauge, (tell, closes)) = (Arc::new(Gauge::default()), channel());
     let inside = Arc::clone(&gauge);
     let server = Server::start(move |conn| {
         conn.request()?;
         inside.enter();
-        let _ = closed.send(conn.closed()?);
+        let _ = tell.send(conn.closed()?);
         Some(())
     });
     (server, gauge, closes)
@@ -33,12 +35,12 @@ fn silent() -> (Server, Arc<Gauge>, std::sync::mpsc::Receiver<Mono>) {
 fn requests_are_broken_off_after_their_delay_and_not_before_they_are_sent() {
     for layout in LAYOUTS {
         for delay in [Duration::ZERO, Duration::from_millis(60)] {
-            let (closed, closes) = channel();
+            let (tell, closes) = channel();
             let server = Server::start(move |conn| {
                 // Whole: a request that is broken off was sent to its last byte.
                 let request = conn.request()?;
                 assert_eq!(request.body.len(), 300_000);
-                closed.send((request.at, conn.closed()?)).unwrap();
+                tell.send((request.at, conn.closed()?)).unwrap();
                 Some(())
             });
             let source = Feed::new(|| {
@@ -263,6 +265,37 @@ fn profiling_starts_when_all_of_warmup_is_back_and_goes_on_in_the_data() {
         }
         // What a phase counts is its own.
         assert_eq!((warm.tally.sent, profiled.tally.sent), (10, 20));
+    }
+}
+
+#[test]
+fn turns_given_up_in_one_phase_do_not_disturb_the_next() {
+    for layout in [(1, PacerPlace::Thread), (2, PacerPlace::Thread)] {
+        let (server, gauge, _) = silent();
+        let held = Arc::new(Gate::default());
+        let gate = Arc::clone(&held);
+        // The record of the refused request holds its network thread up, with other turns in flight there.
+        let rig = setup(server.addr).layout(layout).timeout(Duration::from_millis(30));
+        let mut rig = rig.start_holding(move |_| gate.pass().unwrap());
+        let stop = StopRule { duration: Some(Duration::from_millis(50)), ..StopRule::default() };
+        let plan = Plan { cap: None, ..Plan::burst(1, stop, rng()).with_rate(1000.0, Arrival::Constant) };
+        let drain = Duration::from_millis(50);
+        rig.begin(PhaseRun { grace: Some(Duration::ZERO), cancel_drain: drain, ..phase(plan, singles()) });
+        gauge.reached(2).unwrap();
+        let from = now();
+        while now().since(from) < 300 * MS as i64 {
+            std::thread::yield_now();
+        }
+        held.open();
+        let (outcome, _) = rig.finish();
+        let counts = outcome.counts;
+        assert!(
+            counts.returned + counts.cut + counts.never_sent < counts.issued,
+            "{layout:?}: none was given up"
+        );
+        let (outcome, _) = rig.run(phase(burst(3, 12), outcome.source));
+        let counts = outcome.counts;
+        assert_eq!((counts.issued, counts.returned, counts.max_in_flight), (12, 12, 3), "{layout:?}");
     }
 }
 

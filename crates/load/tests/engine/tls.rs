@@ -32,9 +32,9 @@ fn trusting(name: &str, test: impl FnOnce(&Path)) {
         .env(INNER, "1")
         .output()
         .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
 /// A certificate authority.

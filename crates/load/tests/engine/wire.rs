@@ -91,7 +91,9 @@ fn a_body_of_many_pieces_arrives_whole() {
     let source = Feed::new(move || {
         let Some(pieces) = pieces.take() else { return aiperf_load::schedule::Draw::Exhausted };
         let mut body = Body::default();
-        pieces.into_iter().for_each(|piece| body.push(piece));
+        for piece in pieces {
+            body.push(piece);
+        }
         let mut request = aiperf_endpoint::Rendered::default();
         request.body = body;
         aiperf_load::schedule::Draw::Session(aiperf_load::schedule::NewSession {

@@ -63,7 +63,7 @@ impl Setup {
             format: Arc::new(Format::new(endpoint, "m")),
             read_plan: ReadPlan::new(endpoint.kind, endpoint.streaming),
             request_timeout: None,
-            keep_alive: Duration::from_secs(300),
+            keep_alive: Duration::from_mins(5),
             connection_limit: None,
             want_facts: true,
             want_headers: false,
@@ -83,8 +83,13 @@ impl Setup {
     }
 
     pub(crate) fn start(self) -> Rig {
+        self.start_holding(|_| ())
+    }
+
+    /// The same with an `accept` that may hold the network thread up.
+    pub(crate) fn start_holding(self, accept: impl Fn(&Exchange) + Send + Sync + 'static) -> Rig {
         let (sink, exchanges) = channel();
-        let sink: Arc<dyn ExchangeSink> = Arc::new(Collector(sink));
+        let sink: Arc<dyn ExchangeSink> = Arc::new(Collector(sink, Box::new(accept)));
         let control = Arc::new(Control::new());
         let engine =
             Engine::start(self.settings, self.workers, self.place, false, &sink, Arc::clone(&control))
@@ -93,10 +98,11 @@ impl Setup {
     }
 }
 
-struct Collector(Sender<Exchange>);
+struct Collector(Sender<Exchange>, Box<dyn Fn(&Exchange) + Send + Sync>);
 
 impl ExchangeSink for Collector {
     fn accept(&self, exchange: Exchange) {
+        self.1(&exchange);
         // A test that is over takes no more of them.
         let _ = self.0.send(exchange);
     }
