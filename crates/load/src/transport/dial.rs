@@ -93,7 +93,10 @@ impl Resolver {
 
     /// The addresses, with the time of the lookup if one was needed now.
     pub(crate) async fn addresses(&self) -> io::Result<(Vec<SocketAddr>, Option<(Mono, Mono)>)> {
-        let start = now();
+        self.addresses_at(now()).await
+    }
+
+    async fn addresses_at(&self, start: Mono) -> io::Result<(Vec<SocketAddr>, Option<(Mono, Mono)>)> {
         if let Ok(cached) = self.cached.lock()
             && start.saturating_since(cached.0) < aiperf_clock::nanos(DNS_CACHE)
         {
@@ -229,6 +232,91 @@ mod tests {
         let origin = Origin::new(&Url::parse("http://[::1]:9").unwrap(), "/x").unwrap();
         assert_eq!((origin.host.as_str(), origin.host_header.as_str()), ("::1", "[::1]:9"));
         assert_eq!(origin.authority(), "[::1]:9");
+    }
+
+    fn on_a_runtime<T>(test: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap().block_on(test)
+    }
+
+    fn resolver(host: &str) -> Resolver {
+        let cached = Mutex::new((Mono(0), vec!["127.0.0.9:1".parse().unwrap()]));
+        Resolver { host: host.to_owned(), port: 80, version: IpVersion::V4, cached }
+    }
+
+    #[test]
+    fn addresses_are_looked_up_again_after_five_minutes() {
+        let five_minutes = aiperf_clock::nanos(Duration::from_mins(5));
+        on_a_runtime(async {
+            let resolver = resolver("127.0.0.1");
+            let old: Vec<SocketAddr> = vec!["127.0.0.9:1".parse().unwrap()];
+            assert_eq!(resolver.addresses_at(Mono(five_minutes - 1)).await.unwrap(), (old, None));
+            let (found, looked_up) = resolver.addresses_at(Mono(five_minutes)).await.unwrap();
+            assert_eq!(found, ["127.0.0.1:80".parse().unwrap()]);
+            let (from, until) = looked_up.unwrap();
+            assert!(from == Mono(five_minutes) && until <= now());
+            assert_eq!(resolver.last(), found);
+            // The new answer is as good as the old one was.
+            assert_eq!(resolver.addresses_at(until).await.unwrap(), (found, None));
+        });
+    }
+
+    #[test]
+    fn a_name_that_stops_resolving_is_an_error_of_its_request() {
+        on_a_runtime(async {
+            // Longer than a label may be: no server needs to be asked.
+            let resolver = resolver(&"x".repeat(64));
+            let error = resolver.addresses_at(Mono(u64::MAX)).await.unwrap_err();
+            let error = super::super::errors::dns(&resolver.host, &error);
+            assert_eq!((error.code, error.kind.as_str()), (None, "ClientConnectorDNSError"));
+            assert!(error.message.contains("xxxx"));
+        });
+    }
+
+    #[test]
+    fn every_address_is_tried_until_one_answers() {
+        on_a_runtime(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let open = listener.local_addr().unwrap();
+            // The same port on another loopback address: nobody listens there.
+            let closed = SocketAddr::from(([127, 0, 0, 2], open.port()));
+            let options = SocketOptions::default();
+            let stream = options.connect(&[closed, open]).await.unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), open);
+            let error = options.connect(&[closed, closed]).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+            assert_eq!(options.connect(&[]).await.unwrap_err().kind(), io::ErrorKind::NotFound);
+        });
+    }
+
+    #[test]
+    fn sockets_have_the_options_that_long_streams_need() {
+        on_a_runtime(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = [listener.local_addr().unwrap()];
+            let options = SocketOptions::new(Vec::new(), Some(50_000), Some(60_000));
+            let stream = options.connect(&address).await.unwrap();
+            let socket = socket2::SockRef::from(&stream);
+            assert!(socket.tcp_nodelay().unwrap() && socket.keepalive().unwrap());
+            assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_mins(1));
+            assert_eq!(socket.tcp_keepalive_interval().unwrap(), Duration::from_secs(30));
+            assert_eq!(socket.tcp_keepalive_retries().unwrap(), 1);
+            assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(30)));
+            // The kernel doubles what it is asked for.
+            assert_eq!(socket.recv_buffer_size().unwrap(), 100_000);
+            assert_eq!(socket.send_buffer_size().unwrap(), 120_000);
+        });
+    }
+
+    #[test]
+    fn buffers_that_nobody_set_stay_with_the_kernel() {
+        on_a_runtime(async {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let ours = SocketOptions::default().connect(&[address]).await.unwrap();
+            let plain = TcpStream::connect(address).await.unwrap();
+            let size = |stream| socket2::SockRef::from(stream).recv_buffer_size().unwrap();
+            assert_eq!(size(&ours), size(&plain));
+        });
     }
 
     #[test]

@@ -82,3 +82,49 @@ pub(crate) fn cancelled(delay_sec: f64) -> RequestError {
 pub(crate) fn unbuildable(message: &str) -> RequestError {
     RequestError::new(500, "CreditProcessingError", message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_keep_the_names_that_existing_analysis_knows() {
+        let refused = io::Error::from_raw_os_error(111);
+        let expected = [
+            (connect("h:1", &refused), None, "ClientConnectorError"),
+            (dns("h", &refused), None, "ClientConnectorDNSError"),
+            (tls("h:1", &refused), None, "ClientConnectorSSLError"),
+            (disconnected(), None, "ServerDisconnectedError"),
+            (socket(&refused), None, "ClientOSError"),
+            (truncated(), None, "ClientPayloadError"),
+            (payload("x"), None, "ClientPayloadError"),
+            (timeout(0.5), None, "TimeoutError"),
+            (send_timeout(0.5), Some(0), "RequestSendTimeout"),
+            (cancelled(0.5), Some(499), "RequestCancellationError"),
+            (unbuildable("x"), Some(500), "CreditProcessingError"),
+        ];
+        for (error, code, kind) in expected {
+            assert_eq!((error.code, error.kind.as_str()), (code, kind));
+        }
+        assert_eq!(
+            connect("h:1", &refused).message,
+            "Cannot connect to host h:1: Connection refused (os error 111)"
+        );
+    }
+
+    #[test]
+    fn only_a_bad_certificate_is_a_certificate_error() {
+        let of = |error: rustls::Error| tls("h", &io::Error::new(io::ErrorKind::InvalidData, error)).kind;
+        let bad = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
+        assert_eq!(of(bad), "ClientConnectorCertificateError");
+        assert_eq!(of(rustls::Error::HandshakeNotComplete), "ClientConnectorSSLError");
+    }
+
+    #[test]
+    fn limits_of_the_client_are_told_from_faults_of_the_server() {
+        use rustix::io::Errno;
+        let is_ours = |errno: Errno| is_resource_error(&errno.into());
+        assert!([Errno::MFILE, Errno::NFILE, Errno::ADDRNOTAVAIL, Errno::NOBUFS].into_iter().all(is_ours));
+        assert!(![Errno::CONNREFUSED, Errno::CONNRESET, Errno::PIPE].into_iter().any(is_ours));
+    }
+}
