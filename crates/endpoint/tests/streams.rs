@@ -228,6 +228,9 @@ fn guidellm_743_an_error_in_a_stream_fails_the_request() {
     let data = |json: &str| raw_event(json);
     let full = with(&data(r#"{"error":{"message":"engine \"died\"","type":"internal","code":503}}"#));
     assert_eq!(error(&full), (Some(503), "internal", "engine \"died\""));
+    let gateway =
+        with(&data(r#"{"error": {"message": "gone", "type": null, "param": null, "code": "500"}}"#));
+    assert_eq!(error(&gateway), (Some(500), "StreamError", "gone"));
     let text = with(&data(r#"{"error":"out of memory"}"#));
     assert_eq!(error(&text), (None, "StreamError", "out of memory"));
     let bare = with(&data(r#"{"choices":[{"delta":{"content":"c"}}],"error":{"code":"x","detail":1}}"#));

@@ -82,6 +82,11 @@ pub(super) fn data_error(json: &[u8]) -> RequestError {
     RequestError::new(parts.code, kind, message)
 }
 
+/// Gateways write codes as texts too: LiteLLM sends `"code": "500"`.
+fn unquoted(json: &[u8]) -> &[u8] {
+    json.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(json)
+}
+
 #[derive(Default)]
 struct ErrorParts<'a> {
     code: Option<i64>,
@@ -101,7 +106,7 @@ impl<'a> ErrorParts<'a> {
         }
         let outcome = scanner.members(|scanner, key| {
             match key {
-                b"code" => parts.code = integer(scanner.span()?),
+                b"code" => parts.code = integer(unquoted(scanner.span()?)),
                 b"type" => parts.kind = scanner.text()?,
                 b"message" => parts.message = scanner.text()?,
                 b"error" => inner = Some(scanner.span()?),
@@ -130,7 +135,7 @@ impl<'a> ErrorParts<'a> {
         }
         let outcome = scanner.members(|scanner, key| {
             match key {
-                b"code" => parts.code = integer(scanner.span()?),
+                b"code" => parts.code = integer(unquoted(scanner.span()?)),
                 b"type" => parts.kind = scanner.text()?,
                 b"message" => parts.message = scanner.text()?,
                 _ => scanner.skip()?,
