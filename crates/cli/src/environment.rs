@@ -61,6 +61,12 @@ pub const VARIABLES: &[Variable] = &[
         set: Setter::Switch(|tuning, on| tuning.high_resolution_timer = on),
     },
     Variable {
+        name: "AIPERF_TIMING_PACER_THREAD",
+        default: "0",
+        help: "1 paces from a thread of its own even with one network worker",
+        set: Setter::Switch(|tuning, on| tuning.pacer_thread = on),
+    },
+    Variable {
         name: "AIPERF_HTTP_KEEPALIVE_TIMEOUT",
         default: "300",
         help: "Seconds an idle connection is kept",

@@ -15,6 +15,8 @@ pub struct Tuning {
     pub rate_ramp_interval: Duration,
     /// Spin for the last microseconds before a send where cores allow it.
     pub high_resolution_timer: bool,
+    /// The pacer has a thread of its own even when there is one network worker.
+    pub pacer_thread: bool,
     /// How long an idle connection is kept.
     pub keep_alive: Duration,
     /// Connections of the whole process; `None` is no limit.
@@ -54,6 +56,7 @@ impl Default for Tuning {
             max_catch_up: None,
             rate_ramp_interval: Duration::from_millis(100),
             high_resolution_timer: true,
+            pacer_thread: false,
             keep_alive: Duration::from_mins(5),
             connection_limit: None,
             receive_buffer: None,

@@ -127,7 +127,8 @@ impl<'a> Run<'a> {
         let pool = Pool::start(shared, threads.compute, &mut ends, config.output.dir.clone())
             .map_err(StartFailure::Threads)?;
         let settings = settings(config, destination, format, plan, want_template_input);
-        let place = if threads.workers == 1 { PacerPlace::Worker } else { PacerPlace::Thread };
+        let own_thread = threads.workers > 1 || config.tuning.pacer_thread;
+        let place = if own_thread { PacerPlace::Thread } else { PacerPlace::Worker };
         let spin = config.tuning.high_resolution_timer && cores >= 4.0;
         let sink: Arc<dyn ExchangeSink> = ends.queue.clone();
         let engine = Engine::start(settings, threads.workers, place, spin, &sink, Arc::clone(&control))
