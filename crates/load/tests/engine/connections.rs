@@ -1,29 +1,18 @@
 //! Which connection a request takes, and how one is made.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Shutdown};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aiperf_config::Arrival;
 use aiperf_load::Exchange;
 use aiperf_load::transport::SocketOptions;
 
 use crate::closed_loop::burst;
-use crate::harness::{Conn, Gate, LAYOUTS, Server, chat, endpoint, phase, setup, singles};
+use crate::harness::{DEADLINE, Gate, LAYOUTS, Server, endpoint, phase, setup, singles};
 
-/// A server that answers with the number of its connection; what it does before the second request is `then`.
-fn numbering(then: impl Fn(&mut Conn) -> Option<()> + Send + Sync + 'static) -> Server {
-    Server::start(move |conn| {
-        loop {
-            conn.request()?;
-            conn.answer("200 OK", "", &conn.index.to_string())?;
-            then(conn)?;
-        }
-    })
-}
-
+/// The number that an answer consists of.
 fn connection(exchange: &Exchange) -> usize {
     let aiperf_load::Received::Bytes(bytes) = &exchange.received else { panic!("{:?}", exchange.failure) };
     std::str::from_utf8(&bytes.data).unwrap().parse().unwrap()
@@ -118,14 +107,28 @@ fn idle_connections_have_a_lifetime() {
 
 #[test]
 fn a_server_that_closes_idle_connections_disconnects_nobody() {
-    for layout in [LAYOUTS[0], LAYOUTS[2]] {
-        // Closes as soon as the client has nothing to say for a while.
-        let server = numbering(|conn| (!conn.idle_for(Duration::from_millis(20))).then_some(()));
-        let plan =
-            aiperf_load::schedule::Plan { cap: None, ..burst(1, 6).with_rate(10.0, Arrival::Constant) };
-        let (_, exchanges) = setup(server.addr).layout(layout).start().run(phase(plan, singles()));
-        assert!(exchanges.iter().all(|exchange| exchange.failure.is_none()), "{layout:?}");
-        assert!(exchanges.iter().all(|exchange| !exchange.trace.reused), "{layout:?}");
+    for layout in LAYOUTS {
+        let (close, closing) = channel::<()>();
+        let (told, closed) = channel();
+        let closing = Mutex::new(closing);
+        let server = Server::start(move |conn| {
+            conn.request()?;
+            conn.ok()?;
+            closing.lock().unwrap().recv_timeout(DEADLINE).ok()?;
+            conn.socket().shutdown(Shutdown::Write).unwrap();
+            told.send(()).unwrap();
+            conn.closed().map(|_| ())
+        });
+        let mut rig = setup(server.addr).layout(layout).start();
+        for _ in 0..5 {
+            let (_, exchanges) = rig.run(phase(burst(1, 1), singles()));
+            assert_eq!(exchanges[0].failure, None, "{layout:?}");
+            assert!(!exchanges[0].trace.reused);
+            // The connection is idle now, and its server closes it before the next request.
+            close.send(()).unwrap();
+            closed.recv_timeout(DEADLINE).unwrap();
+        }
+        assert_eq!(server.accepted(), 5);
     }
 }
 
@@ -190,13 +193,8 @@ fn an_address_of_the_wrong_family_is_not_used_as_a_source() {
 #[test]
 fn a_name_with_several_addresses_is_reached_at_the_one_that_answers() {
     // `localhost` has an address of each family on most hosts; the server listens on one of them.
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    let server = Server::open(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), None, |conn| {
-        conn.request()?;
-        conn.answer("200 OK", "", &chat("x"))
-    });
+    let server = Server::friendly();
+    let port = server.addr.port();
     let mut setup = crate::harness::Setup::new(&format!("http://localhost:{port}"), &endpoint());
     setup.settings.resolver =
         aiperf_load::transport::Resolver::new(&setup.settings.origin, aiperf_config::IpVersion::Auto)

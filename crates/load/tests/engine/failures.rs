@@ -33,11 +33,11 @@ fn message(exchange: &Exchange) -> &str {
 
 #[test]
 fn a_server_that_is_not_there_is_a_connector_error() {
-    let addr = closed_port();
-    let (_, exchanges) = setup(addr).start().run(phase(burst(1, 1), singles()));
+    let closed = closed_port();
+    let (_, exchanges) = setup(closed.addr).start().run(phase(burst(1, 1), singles()));
     assert_eq!(kind(&exchanges[0]), (None, "ClientConnectorError"));
     let text = message(&exchanges[0]);
-    assert!(text.contains(&addr.to_string()) && text.contains("os error 111"), "{text}");
+    assert!(text.contains(&closed.addr.to_string()) && text.contains("os error 111"), "{text}");
     let trace = &exchanges[0].trace;
     assert_eq!((trace.send_start, trace.send_end, trace.bytes_sent), (None, None, 0));
     assert!(exchanges[0].end >= exchanges[0].start);
@@ -46,10 +46,11 @@ fn a_server_that_is_not_there_is_a_connector_error() {
 /// <https://github.com/ai-dynamo/dynamo/issues/11801>
 #[test]
 fn ai_dynamo_11801_a_closed_loop_does_not_hammer_a_server_that_refuses() {
+    let closed = closed_port();
     for layout in LAYOUTS {
         let stop = StopRule { duration: Some(Duration::from_millis(300)), ..StopRule::default() };
         let run = phase(Plan::burst(4, stop, rng()), singles());
-        let (outcome, exchanges) = setup(closed_port()).layout(layout).start().run(run);
+        let (outcome, exchanges) = setup(closed.addr).layout(layout).start().run(run);
         // Pauses of 2, 4, … and at last 50 ms per slot; without them there would be thousands.
         assert!((4..=80).contains(&outcome.counts.issued), "{layout:?}: {}", outcome.counts.issued);
         assert_eq!(outcome.counts.issued, exchanges.len() as u64);

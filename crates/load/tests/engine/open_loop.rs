@@ -110,7 +110,8 @@ fn a_prompt_that_is_not_ready_when_due_is_counted_and_sent_when_it_is() {
         rig.begin(phase(constant(500.0, requests(3)), source.boxed()));
         let sender = promise.recv_timeout(DEADLINE).unwrap();
         // Those that are ready do not wait for the one that is not.
-        let others = [rig.next(), rig.next()].map(|exchange| exchange.identity.number);
+        let mut others = [rig.next(), rig.next()].map(|exchange| exchange.identity.number);
+        others.sort_unstable();
         assert_eq!(others, [0, 2], "{layout:?}");
         let ready = now();
         sender.send(Ok(Arc::new(prepared("late", vec![body("{}")])))).unwrap();
@@ -119,16 +120,16 @@ fn a_prompt_that_is_not_ready_when_due_is_counted_and_sent_when_it_is() {
         assert!(exchanges[0].start >= ready);
         assert_eq!(outcome.tally.late_prompts, 1);
         let lateness = exchanges[0].start.since(exchanges[0].plan.due) as u64;
-        assert_eq!(outcome.tally.lateness.max_ns(), lateness, "{layout:?}: the wait shows as lateness");
+        assert!(outcome.tally.lateness.max_ns() >= lateness, "{layout:?}: the wait shows as lateness");
     }
 }
 
-/// A source that has nothing for `time`, and counts how often it was asked meanwhile.
+/// A source that has nothing for `time` after it is first asked, and counts how often it was asked meanwhile.
 fn slow_to_start(time: Duration, asked: Arc<AtomicU64>) -> aiperf_load::Source {
-    let until = now().plus(time.as_nanos() as u64);
+    let mut until = None;
     let mut n = 0;
     Feed::new(move || {
-        if now() < until {
+        if now() < *until.get_or_insert_with(|| now().plus(time.as_nanos() as u64)) {
             asked.fetch_add(1, Ordering::Relaxed);
             return Draw::NotYet;
         }

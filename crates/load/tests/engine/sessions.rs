@@ -88,8 +88,8 @@ fn a_failed_turn_does_not_end_its_session_and_leaves_no_answer_behind() {
 
 #[test]
 fn a_turn_that_found_no_server_is_still_part_of_the_conversation() {
-    let addr = closed_port();
-    let mut setup = setup(addr);
+    let closed = closed_port();
+    let mut setup = setup(closed.addr);
     setup.settings.want_template_input = true;
     let source = talks(vec![conversation("a", &["one", "two", "three"])], &setup.settings.format, 0.0);
     let (outcome, exchanges) = setup.start().run(phase(all(), source));

@@ -10,6 +10,7 @@ use std::time::Duration;
 use aiperf_clock::{Mono, now};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use super::DEADLINE;
 
@@ -285,8 +286,14 @@ impl Drop for Server {
     }
 }
 
-/// An address of this host at which nobody listens.
-pub(crate) fn closed_port() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap()
+/// An address of this host at which nobody listens, taken so that nobody else will.
+pub(crate) struct ClosedPort {
+    pub(crate) addr: SocketAddr,
+    _socket: Socket,
+}
+
+pub(crate) fn closed_port() -> ClosedPort {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    ClosedPort { addr: socket.local_addr().unwrap().as_socket().unwrap(), _socket: socket }
 }
