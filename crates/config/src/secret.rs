@@ -72,23 +72,28 @@ impl fmt::Debug for SecretUrl {
     }
 }
 
-/// Whether a header of this name carries a credential.
+/// Whether a header of this name may carry a credential. Rather one too many: a name that only looks like one loses
+/// its value in the files, a credential in them is out.
 pub fn is_secret_header(name: &str) -> bool {
-    const EXACT: [&str; 8] = [
-        "authorization",
-        "proxy-authorization",
-        "x-api-key",
+    const PARTS: [&str; 15] = [
+        "auth",
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "passphrase",
         "api-key",
+        "apikey",
+        "subscription-key",
+        "credential",
+        "signature",
+        "session",
         "cookie",
-        "set-cookie",
-        "x-session-affinity",
-        "x-auth-token",
+        "jwt",
+        "bearer",
     ];
     let name = name.to_ascii_lowercase();
-    EXACT.contains(&name.as_str())
-        || ["token", "secret", "password", "apikey", "api-key", "credential"]
-            .iter()
-            .any(|part| name.contains(part))
+    PARTS.iter().any(|part| name.contains(part))
 }
 
 /// Query parameters that sign a URL or carry a key, compared without case.
@@ -197,10 +202,30 @@ mod tests {
 
     #[test]
     fn credential_headers_are_known_in_any_case() {
-        for name in ["Authorization", "X-API-Key", "api-key", "Cookie", "X-Session-Affinity", "X-Auth-Token"]
-        {
+        for name in [
+            "Authorization",
+            "Proxy-Authorization",
+            "X-Auth",
+            "X-Auth-Token",
+            "X-API-Key",
+            "api-key",
+            "X-ApiKey",
+            "Ocp-Apim-Subscription-Key",
+            "X-Amz-Security-Token",
+            "X-Passwd",
+            "X-Signature",
+            "Cookie",
+            "Set-Cookie",
+            "Session",
+            "X-Session-Affinity",
+            "X-Session-ID",
+            "X-Dynamo-Session-ID",
+        ] {
             assert!(is_secret_header(name), "{name}");
         }
-        assert!(!is_secret_header("Content-Type"));
+        for name in ["Content-Type", "Accept", "User-Agent", "X-Request-ID", "X-SMG-Routing-Key", "X-Tenant"]
+        {
+            assert!(!is_secret_header(name), "{name}");
+        }
     }
 }
