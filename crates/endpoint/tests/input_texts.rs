@@ -11,6 +11,7 @@ use aiperf_endpoint::{Format, History, ReadPlan, Rendered};
 use aiperf_types::{Content, Conversation, Turn};
 use common::{delta, endpoint, read};
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
@@ -132,4 +133,31 @@ fn token_ids_in_authored_bodies_count_without_a_tokenizer() {
     assert_eq!(completions(r#"["a","b"]"#), "a b");
     assert_eq!(completions("[]"), "");
     assert_eq!(of_payload(EndpointKind::Embeddings, r#"{"input":[[7,8],[9]]}"#), "<3 ids>");
+}
+
+#[test]
+fn a_body_whose_input_the_user_replaced_counts_as_it_is_sent() {
+    let render = |kind: EndpointKind, extra: Value| {
+        let mut config = endpoint(kind, false);
+        config.extra_inputs = extra.as_object().unwrap().clone();
+        let turn = |text: &str| Turn { content: Content::text(text), ..Turn::default() };
+        let format = Format::new(&config, "m");
+        let turns = if kind == EndpointKind::Chat { vec![turn("a"), turn("b")] } else { vec![turn("a")] };
+        let conversation = conversation(turns);
+        let mut history = History::default();
+        (0..conversation.turns.len())
+            .map(|index| {
+                let rendered = format.render(&conversation, index, &history);
+                history.push_turn(&rendered);
+                input(&rendered)
+            })
+            .collect::<Vec<_>>()
+    };
+    let messages = json!({"messages": [{"role": "user", "content": "fixed"}]});
+    assert_eq!(render(EndpointKind::Chat, messages), ["fixed", "fixed"]);
+    let tools = json!({"tools": [{"function": {"name": "tide"}}]});
+    assert_eq!(render(EndpointKind::Chat, tools), ["a tide", "a b tide"]);
+    assert_eq!(render(EndpointKind::Chat, json!({"model": "other", "stop": ["x"]})), ["a", " b"]);
+    assert_eq!(render(EndpointKind::Completions, json!({"prompt": "fixed"})), ["fixed"]);
+    assert_eq!(render(EndpointKind::Embeddings, json!({"input": ["x", "y"]})), ["x y"]);
 }

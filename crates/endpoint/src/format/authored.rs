@@ -1,21 +1,34 @@
 //! Bodies and messages that somebody else wrote: sent as they are, read only for what the records need.
 
+use std::sync::Arc;
+
 use aiperf_config::EndpointKind;
-use aiperf_types::Body;
+use aiperf_types::{Body, CountedText};
 
 use super::Rendered;
 use super::texts::Texts;
 use super::tools::{called, tool_text};
 use crate::json::{Scan, Scanner, Text, unsigned};
 
+/// The input of a body in which the user replaced what was built.
+pub(super) fn input_of(json: &[u8]) -> (Vec<Arc<CountedText>>, u32) {
+    // Extra inputs are of all endpoints alike, and nothing else in the answer depends on it.
+    let read = read(json, EndpointKind::Chat);
+    (read.texts, read.num_images)
+}
+
 /// A whole body, sent byte for byte.
 pub(crate) fn payload(json: &str, kind: EndpointKind) -> Rendered {
-    let mut rendered = Rendered { body: Body::single(json.as_bytes().to_vec()), ..Rendered::default() };
+    Rendered { body: Body::single(json.as_bytes().to_vec()), ..read(json.as_bytes(), kind) }
+}
+
+fn read(json: &[u8], kind: EndpointKind) -> Rendered {
+    let mut rendered = Rendered::default();
     let mut texts = Texts::default();
     let mut tools = None;
     let mut stream = None;
     let mut limits = [None; 2];
-    let mut scanner = Scanner::new(json.as_bytes());
+    let mut scanner = Scanner::new(json);
     // The text was parsed when it was loaded, so that there is nothing to report here.
     let _valid = scanner.members(|scanner, key| {
         match key {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::authored::message;
+use super::authored::{input_of, message};
 use super::history::History;
 use super::merge::{Members, Part, push_count};
 use super::texts::Texts;
@@ -48,7 +48,7 @@ pub(super) fn render(
     let tools = own_tools(turn).or_else(|| if fresh { None } else { history.tools.clone() });
     texts.list.extend(tools.as_ref().and_then(|tools| tools.text.clone()));
     let mut rendered = Rendered { texts: texts.list, num_images: images, ..Rendered::default() };
-    let overwritten =
+    let (overwritten, replaced) =
         finish(format, turn, tools.as_ref().map(|tools| tools.json.as_ref()), &mut out, &mut rendered);
 
     let (segment, whole) = match overwritten {
@@ -63,7 +63,13 @@ pub(super) fn render(
         }
     };
     rendered.body = whole;
+    let built = replaced.then(|| {
+        let (texts, images) = input_of(&rendered.body.to_bytes());
+        rendered.num_images = images;
+        std::mem::replace(&mut rendered.texts, texts)
+    });
     rendered.carry = Some(Carry {
+        built,
         segment,
         fresh,
         any,
@@ -73,14 +79,15 @@ pub(super) fn render(
     rendered
 }
 
-/// Writes what follows the messages. Where the user replaced `messages` itself, the answer is the whole body.
+/// Writes what follows the messages. Where the user replaced `messages` itself, the answer is the whole body; beside
+/// it, whether the user replaced anything that counts as input.
 fn finish(
     format: &Format,
     turn: &Turn,
     tools: Option<&[u8]>,
     out: &mut Vec<u8>,
     rendered: &mut Rendered,
-) -> Option<Vec<u8>> {
+) -> (Option<Vec<u8>>, bool) {
     let model = turn.model.as_deref().unwrap_or(&format.model);
     let limit = format.limit_key();
     if let (Some(tail), None) = (&format.tail, &turn.extra_body) {
@@ -100,7 +107,7 @@ fn finish(
         out.extend_from_slice(&tail.bytes);
         rendered.max_tokens = turn.max_tokens;
         rendered.streaming = tail.streaming;
-        return None;
+        return (None, false);
     }
     let mut base = vec![
         ("messages", Part::Main),
@@ -117,15 +124,16 @@ fn finish(
     members.fix_stream_options(format);
     rendered.max_tokens = members.count(limit);
     rendered.streaming = members.streaming();
+    let replaced = members.has_given_input();
     if members.starts_with_main() {
         members.write(1, out, |_| {});
         out.push(b'}');
-        return None;
+        return (None, replaced);
     }
     let mut whole = vec![b'{'];
     members.write(0, &mut whole, |_| {});
     whole.push(b'}');
-    Some(whole)
+    (Some(whole), replaced)
 }
 
 fn own_tools(turn: &Turn) -> Option<Tools> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aiperf_types::{Body, Content, Turn};
 
+use super::authored::input_of;
 use super::merge::{Members, Part, push_count};
 use super::texts::Texts;
 use super::{Format, Rendered};
@@ -45,6 +46,9 @@ pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
         out.push(b'{');
         members.write(0, &mut out, |out| push_prompt(&texts, out));
         out.push(b'}');
+        if members.has_given_input() {
+            rendered.texts = input_of(&out).0;
+        }
     }
     rendered.body = Body::single(out);
     rendered

@@ -2,6 +2,7 @@
 
 use aiperf_types::{Body, Turn};
 
+use super::authored::input_of;
 use super::completions::{counted, push_array, texts_of};
 use super::merge::{Members, Part};
 use super::{Format, Rendered};
@@ -26,6 +27,10 @@ pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
         out.push(b'{');
         members.write(0, &mut out, |out| push_array(&texts, out));
         out.push(b'}');
+        if members.has_given_input() {
+            let texts = input_of(&out).0;
+            return Rendered { body: Body::single(out), texts, ..Rendered::default() };
+        }
     }
     Rendered { body: Body::single(out), texts: counted(&texts, turn), ..Rendered::default() }
 }

@@ -39,7 +39,7 @@ impl History {
         }
         self.pending.clear();
         self.segments.push(carry.segment.clone());
-        self.texts.clone_from(&rendered.texts);
+        self.texts.clone_from(carry.built.as_ref().unwrap_or(&rendered.texts));
         if carry.tools.as_ref().is_some_and(|tools| tools.text.is_some()) {
             // The text of the tools stands last, and after the messages of the next request too.
             self.texts.pop();

@@ -92,6 +92,13 @@ impl<'a> Members<'a> {
         }
     }
 
+    /// Whether the user replaced a value that counts as input, so that the body has to be read for it.
+    pub(super) fn has_given_input(&self) -> bool {
+        ["messages", "prompt", "input", "tools"]
+            .iter()
+            .any(|key| matches!(self.get(key), Some(Part::Given(_))))
+    }
+
     pub(super) fn count(&self, key: &str) -> Option<u64> {
         self.get(key).and_then(Part::as_count)
     }

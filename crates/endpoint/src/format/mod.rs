@@ -142,6 +142,8 @@ struct Carry {
     fresh: bool,
     /// Whether the request has at least one message.
     any: bool,
+    /// The texts of the messages, where those of the request are other ones because the user replaced them.
+    built: Option<Vec<Arc<CountedText>>>,
     /// Tool definitions in effect.
     tools: Option<Tools>,
     /// Live answers are part of the history.
