@@ -29,7 +29,10 @@ pub(crate) async fn tunnel(
         if head.len() > MAX_HEAD {
             return Err(io::Error::other("the proxy's answer to CONNECT is too long"));
         }
-        head.push(stream.read_u8().await?);
+        head.push(stream.read_u8().await.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::other("the proxy closed the connection"),
+            _ => error,
+        })?);
     }
     let status = head.get(9..12).and_then(|code| std::str::from_utf8(code).ok());
     match status {

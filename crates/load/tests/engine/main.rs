@@ -13,6 +13,7 @@ mod connections;
 mod failures;
 mod harness;
 mod open_loop;
+mod proxy;
 mod sessions;
 mod stopping;
 mod streams;

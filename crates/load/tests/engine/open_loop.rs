@@ -41,6 +41,31 @@ fn arrivals_leave_in_order_at_their_time_and_never_before() {
 }
 
 #[test]
+fn a_network_thread_held_up_loses_no_arrival_and_moves_none() {
+    for layout in &LAYOUTS[..2] {
+        let server = Server::friendly();
+        let seen = AtomicU64::new(0);
+        // Held up once, for 150 ms, by whoever takes its records.
+        let mut rig = setup(server.addr).layout(*layout).start_holding(move |_| {
+            let from = now();
+            let hold = if seen.fetch_add(1, Ordering::Relaxed) == 20 { 150 * MS as i64 } else { 0 };
+            while now().since(from) < hold {
+                std::thread::yield_now();
+            }
+        });
+        let (outcome, exchanges) = rig.run(phase(constant(500.0, requests(120)), singles()));
+        for (k, exchange) in exchanges.iter().enumerate() {
+            assert_eq!(exchange.plan.due, outcome.t0.plus((k as u64 + 1) * 2 * MS), "{layout:?}");
+        }
+        assert!(exchanges.is_sorted_by_key(|exchange| exchange.start), "{layout:?}");
+        assert_eq!((exchanges.len(), outcome.counts.unsent), (120, 0));
+        // An arrival fell due at the latest 2 ms after the thread was held.
+        assert!(outcome.tally.lateness.max_ns() >= 140 * MS, "{layout:?}");
+        assert!(outcome.tally.loop_delay.max_ns() >= 140 * MS, "{layout:?}: the thread knows of its delay");
+    }
+}
+
+#[test]
 fn the_draws_of_arrivals_do_not_depend_on_the_number_of_workers() {
     let plans = LAYOUTS.map(|layout| {
         let server = Server::friendly();

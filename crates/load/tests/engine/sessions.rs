@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::closed_loop::rng;
 use crate::harness::{
-    Gauge, LAYOUTS, Request, Server, Setup, closed_port, conversation, phase, setup, talks, trace,
+    DEADLINE, Gauge, LAYOUTS, Request, Server, Setup, closed_port, conversation, phase, setup, talks, trace,
 };
 
 fn all() -> Plan {
@@ -100,6 +100,23 @@ fn a_turn_that_found_no_server_is_still_part_of_the_conversation() {
         .collect();
     assert_eq!(sent[1]["messages"], json!([user("one"), user("two")]));
     assert_eq!(sent[2]["messages"], json!([user("one"), user("two"), user("three")]));
+}
+
+#[test]
+fn a_turn_that_the_client_broke_off_does_not_end_its_session() {
+    for layout in LAYOUTS {
+        let (server, requests) = recording(|_| says("too late"));
+        let setup = setup(server.addr).layout(layout);
+        let source = talks(vec![conversation("a", &["one", "two", "three"])], &setup.settings.format, 0.0);
+        let plan = Plan { cancel_share: 1.0, ..all() };
+        let (outcome, exchanges) = setup.start().run(phase(plan, source));
+        assert_eq!((outcome.counts.returned, outcome.counts.cut), (3, 0));
+        assert!(exchanges.iter().all(|exchange| exchange.cancelled_at.is_some()));
+        let mut sent: Vec<_> = (0..3).map(|_| messages(&requests.recv_timeout(DEADLINE).unwrap())).collect();
+        sent.sort_by_key(|messages| messages.as_array().map(Vec::len));
+        assert_eq!(sent[1], json!([user("one"), user("two")]));
+        assert_eq!(sent[2], json!([user("one"), user("two"), user("three")]));
+    }
 }
 
 #[test]

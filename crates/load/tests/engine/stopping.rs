@@ -206,6 +206,38 @@ fn an_interrupt_between_a_decision_and_its_send_loses_no_turn() {
 }
 
 #[test]
+fn an_interrupt_reaches_those_that_wait_for_a_connection_or_a_prompt() {
+    for layout in LAYOUTS {
+        let (server, gauge, _) = silent();
+        let mut setup = setup(server.addr).layout(layout);
+        setup.settings.connection_limit = Some(Arc::new(tokio::sync::Semaphore::new(2)));
+        let mut rig = setup.start();
+        let promises = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let (kept, mut n) = (Arc::clone(&promises), 0);
+        let source = Feed::new(move || {
+            n += 1;
+            let ticket = if n > 4 {
+                let (promise, ticket) = aiperf_load::Ticket::new();
+                kept.lock().unwrap().push(promise);
+                ticket
+            } else {
+                ticket(prepared("c", vec![body("{}")]))
+            };
+            Draw::Session(NewSession { conversation: 0, turns: 1, first_ms: None, ticket })
+        });
+        rig.begin(phase(burst(6, 100), source.boxed()));
+        gauge.reached(2).unwrap();
+        rig.control.stop(StopCause::Interrupt);
+        let (outcome, exchanges) = rig.finish();
+        let counts = outcome.counts;
+        assert_eq!((counts.issued, counts.returned, exchanges.len()), (6, 0, 0));
+        assert_eq!((counts.cut, counts.never_sent), (4, 2), "{layout:?}");
+        assert_eq!(server.accepted(), 2);
+        assert!(outcome.end.since(outcome.t0) < 2_500 * MS as i64, "nothing had to be given up");
+    }
+}
+
+#[test]
 fn a_turn_on_record_is_not_cut_while_its_slot_waits_after_a_refused_connection() {
     let closed = crate::harness::closed_port();
     for layout in LAYOUTS {

@@ -38,14 +38,14 @@ fn trusting(name: &str, test: impl FnOnce(&Path)) {
 }
 
 /// A certificate authority.
-fn authority() -> CertifiedIssuer<'static, KeyPair> {
+pub(crate) fn authority() -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
 /// A server's settings with a certificate of `authority` for `name`.
-fn config(
+pub(crate) fn config(
     authority: &CertifiedIssuer<'static, KeyPair>,
     name: &str,
     change: impl FnOnce(&mut CertificateParams),
@@ -65,11 +65,14 @@ fn config(
         .unwrap()
 }
 
-fn serve(config: ServerConfig, script: impl Fn(&mut Conn) -> Option<()> + Send + Sync + 'static) -> Server {
+pub(crate) fn serve(
+    config: ServerConfig,
+    script: impl Fn(&mut Conn) -> Option<()> + Send + Sync + 'static,
+) -> Server {
     Server::open(([127, 0, 0, 1], 0).into(), Some(Arc::new(config)), script)
 }
 
-fn friendly(conn: &mut Conn) -> Option<()> {
+pub(crate) fn friendly(conn: &mut Conn) -> Option<()> {
     loop {
         conn.request()?;
         conn.ok()?;
@@ -83,7 +86,7 @@ fn rig(server: &Server, host: &str, insecure: bool) -> Rig {
     setup.timeout(Duration::from_secs(5)).start()
 }
 
-fn kind(exchange: &Exchange) -> &str {
+pub(crate) fn kind(exchange: &Exchange) -> &str {
     exchange.failure.as_ref().map_or("none", |error| error.kind.as_str())
 }
 
