@@ -1,4 +1,10 @@
 //! The program from end to end: what it sends, writes, prints and answers to the shell.
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::too_many_lines,
+    reason = "tests say what they expect, exactly and in one place"
+)]
 
 mod bad_input;
 mod determinism;

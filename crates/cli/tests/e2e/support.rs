@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Nothing here takes longer, however busy the host is.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The program, in an environment of its own.
 pub(crate) fn aiperf() -> Command {
@@ -156,12 +156,6 @@ impl Live {
         await_words(&self.err, words);
     }
 
-    /// Waits until standard output has `words`; all of it so far.
-    pub(crate) fn await_out(&self, words: &str) -> String {
-        await_words(&self.out, words);
-        self.out.text()
-    }
-
     pub(crate) fn end(mut self) -> Ran {
         let (code, ended) = self.end.recv_timeout(DEADLINE).unwrap_or_else(|_| {
             panic!("still running after {DEADLINE:?}\n{}\n{}", self.out.text(), self.err.text())
@@ -188,7 +182,7 @@ fn wait(mut child: Child) -> (Option<i32>, Mono) {
 fn listen(mut stream: impl Read + Send + 'static, heard: &Arc<Heard>) -> std::thread::JoinHandle<()> {
     let heard = Arc::clone(heard);
     std::thread::spawn(move || {
-        let mut chunk = [0; 64 * 1024];
+        let mut chunk = [0; 16 * 1024];
         while let Ok(count) = stream.read(&mut chunk) {
             if count == 0 {
                 break;
