@@ -24,6 +24,9 @@ use crate::transport::{HeadFields, errors};
 /// not to be hammered by a closed loop.
 const DIAL_PAUSE_MS: u64 = 50;
 
+/// How long an answer may take that was on its way when the request could not be written on.
+const LAST_WORDS: Duration = Duration::from_millis(5);
+
 /// Reports the return of a turn exactly once, also when the turn is broken off, be it before it began to run.
 pub(super) struct ReturnGuard {
     worker: Rc<Worker>,
@@ -349,7 +352,15 @@ async fn exchange(
             // Not one byte was taken by a connection that had been idle: the peer had closed it, and another
             // one is no retry.
             Err(ExchangeError::Write(_, 0)) if connection.used => {}
-            Err(error) => return wire_failure(worker, error),
+            Err(error) => {
+                if matches!(error, ExchangeError::Write(..)) {
+                    // A server that refuses a request before its end may have said why: a failed status wins.
+                    let answer =
+                        receive(&mut connection, &worker.scratch, settings.want_facts, trace, gather);
+                    let _ = timeout(LAST_WORDS, answer).await;
+                }
+                return wire_failure(worker, error);
+            }
         }
     };
     let received = {

@@ -64,6 +64,7 @@ fn sixty_four_are_in_flight_and_never_sixty_five() {
         assert_eq!(outcome.tally.negative_differences, 0, "{layout:?}");
         let workers: HashSet<_> = exchanges.iter().map(|exchange| exchange.identity.worker).collect();
         assert_eq!(workers.len(), layout.0, "{layout:?}: every worker has its part");
+        assert_eq!(outcome.worker_cpu_ns.iter().filter(|&&ns| ns > 0).count(), layout.0);
     }
 }
 

@@ -1,5 +1,6 @@
 //! How requests fail, and under which name.
 
+use std::io::Read as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -152,6 +153,20 @@ fn a_failed_status_names_itself_and_keeps_its_body_and_its_true_end() {
     assert_eq!((error.message.as_str(), error.retry_after.as_deref()), ("slow down", Some("7")));
     assert!(exchanges[0].end >= answered.1.recv().unwrap());
     assert_eq!(exchanges[0].status, Some(429));
+}
+
+#[test]
+fn a_server_that_refuses_a_body_before_it_is_sent_is_heard() {
+    let server = Server::start(|conn| {
+        // Answers at the sight of the head and closes with the body unread, which resets the connection.
+        let mut head = [0; 64];
+        conn.socket().read_exact(&mut head).ok()?;
+        conn.answer("413 Content Too Large", "Connection: close\r\n", "at most 1 MB")
+    });
+    let (_, exchanges) = setup(server.addr).start().run(phase(burst(1, 1), huge()));
+    assert_eq!(kind(&exchanges[0]), (Some(413), "Content Too Large"));
+    assert_eq!(message(&exchanges[0]), "at most 1 MB");
+    assert_eq!(exchanges[0].trace.send_end, None);
 }
 
 #[test]

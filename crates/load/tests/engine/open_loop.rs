@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use aiperf_clock::now;
 use aiperf_config::{Arrival, StopRule};
-use aiperf_load::Ticket;
 use aiperf_load::schedule::{CapRamp, Draw, NewSession, Plan};
+use aiperf_load::{PacerPlace, Ticket};
 
 use crate::closed_loop::{burst, requests, rng};
 use crate::harness::{
@@ -23,10 +23,11 @@ fn constant(rate: f64, stop: StopRule) -> Plan {
 
 #[test]
 fn arrivals_leave_in_order_at_their_time_and_never_before() {
-    for layout in LAYOUTS {
+    for (layout, spin) in LAYOUTS.into_iter().flat_map(|layout| [(layout, false), (layout, true)]) {
         let server = Server::friendly();
-        let (outcome, exchanges) =
-            setup(server.addr).layout(layout).start().run(phase(constant(1000.0, requests(300)), singles()));
+        let setup = crate::harness::Setup { spin, ..setup(server.addr).layout(layout) };
+        let (outcome, exchanges) = setup.start().run(phase(constant(1000.0, requests(300)), singles()));
+        assert_eq!(outcome.spin_ns > 0, spin && layout.1 == PacerPlace::Thread, "{layout:?}");
         assert_eq!(exchanges.len(), 300);
         for (k, exchange) in exchanges.iter().enumerate() {
             let due = outcome.t0.plus((k as u64 + 1) * MS);

@@ -22,6 +22,8 @@ pub(crate) struct Setup {
     pub(crate) settings: Settings,
     pub(crate) workers: usize,
     pub(crate) place: PacerPlace,
+    /// The pacer stays awake for the last microseconds before a send.
+    pub(crate) spin: bool,
 }
 
 /// The endpoint of all tests.
@@ -70,7 +72,7 @@ impl Setup {
             want_template_input: false,
             origin,
         };
-        Setup { settings, workers: 1, place: PacerPlace::Worker }
+        Setup { settings, workers: 1, place: PacerPlace::Worker, spin: false }
     }
 
     pub(crate) fn layout(self, (workers, place): (usize, PacerPlace)) -> Setup {
@@ -92,7 +94,7 @@ impl Setup {
         let sink: Arc<dyn ExchangeSink> = Arc::new(Collector(sink, Box::new(accept)));
         let control = Arc::new(Control::new());
         let engine =
-            Engine::start(self.settings, self.workers, self.place, false, &sink, Arc::clone(&control))
+            Engine::start(self.settings, self.workers, self.place, self.spin, &sink, Arc::clone(&control))
                 .unwrap();
         Rig { engine: Some(engine), running: None, exchanges, control }
     }
