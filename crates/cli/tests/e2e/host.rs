@@ -170,3 +170,17 @@ fn a_closed_stdin_is_no_failure() {
     let ran = in_shell(&place, "", MOCK, "--request-count 2 --isl 16", "<&-");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
+
+/// An export that fails does not stop the others; its name is printed.
+#[test]
+fn one_file_that_cannot_be_written_ends_with_1_and_the_others_are_there() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("out/profile_export_aiperf.csv/in the way")).unwrap();
+    let ran = place.run(MOCK, "--request-count 3 --isl 16").with_code(1);
+    assert!(ran.err.contains("CSV Export"), "{}", ran.err);
+    let results = place.results();
+    assert_eq!(results.summary()["request_count"]["avg"], 3.0);
+    assert_eq!(results.records().len(), 3);
+    assert!(results.json(".aiperf_results_ready.json")["partial"].as_bool().unwrap());
+    assert!(ran.out.contains("Request Latency"));
+}

@@ -133,3 +133,18 @@ fn an_interval_of_0_and_ui_none_print_no_live_blocks() {
         assert!(!ran.err.contains("[realtime"), "{flags}: {}", ran.err);
     }
 }
+
+/// Lines on a pipe begin with the time and the level; those of the file name their source, too.
+#[test]
+fn log_lines_have_their_form() {
+    let place = Place::new();
+    let ran = place.run("mock://?ttft=1ms&plan=ok:http500", "--request-count 4 --isl 16").with_code(0);
+    let line = ran.err.lines().find(|line| line.contains("first failed request")).unwrap();
+    let shape: String = line.chars().take(21).map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    assert_eq!(shape, "00:00:00.000 ERROR   ", "{line}");
+    let log = place.results().text("logs/aiperf.log");
+    let line = log.lines().find(|line| line.contains("first failed request")).unwrap();
+    let shape: String = line.chars().take(26).map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    assert_eq!(shape, "0000-00-00 00:00:00.000 - ", "{line}");
+    assert!(line.contains(" - ERROR - "), "{line}");
+}

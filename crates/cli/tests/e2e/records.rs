@@ -370,3 +370,24 @@ fn http_traces_are_in_the_records_when_asked_for() {
     }
     assert!(place.results().text("profile_export.jsonl").lines().next().unwrap().contains("\"trace_type\""));
 }
+
+/// What is done is on disk within a second or so, though the run goes on.
+#[test]
+fn records_reach_the_disk_while_the_run_lasts() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2"), ("plan", "ok*5:hang*100")]);
+    let live = Live::start(
+        &mut place.profile(&mock.url(), "--concurrency 2 --request-count 50 --isl 16 --export-level raw"),
+    );
+    mock.until(|stats| stats.requests == 7);
+    let begin = aiperf_clock::now();
+    for name in ["profile_export.jsonl", "profile_export_raw.jsonl"] {
+        while std::fs::read_to_string(place.path("out").join(name)).unwrap().lines().count() < 5 {
+            let waited_ms = aiperf_clock::now().saturating_since(begin) / 1_000_000;
+            assert!(waited_ms < 10_000, "{name} was not written out");
+            std::thread::park_timeout(std::time::Duration::from_millis(20));
+        }
+    }
+    live.signal(rustix::process::Signal::INT);
+    live.end().with_code(0);
+}

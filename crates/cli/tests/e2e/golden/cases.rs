@@ -9,6 +9,12 @@ use crate::support::{Place, keys};
 
 macro_rules! reference {
     ($case:literal) => {
+        reference!(
+            $case,
+            include_str!(concat!("../../../../metrics/tests/data/", $case, "/profile_export_raw.jsonl"))
+        )
+    };
+    ($case:literal, $raw:expr) => {
         Reference {
             summary: include_str!(concat!(
                 "../../../../metrics/tests/data/",
@@ -17,6 +23,12 @@ macro_rules! reference {
             )),
             records: include_str!(concat!("../../../../metrics/tests/data/", $case, "/profile_export.jsonl")),
             csv: include_str!(concat!("../../../../report/tests/data/", $case, "/profile_export_aiperf.csv")),
+            console: include_str!(concat!(
+                "../../../../report/tests/data/",
+                $case,
+                "/profile_export_console.txt"
+            )),
+            raw: $raw,
         }
     };
 }
@@ -117,7 +129,7 @@ fn errors_mix() {
     let (summary, results) = case.run(&place);
     case.assert_summary_has_the_structure(&summary);
     case.assert_configuration_is_the_same(&summary);
-    case.assert_csv_has_the_rows(&results);
+    case.assert_files(&results);
     case.assert_records_have_the_structure(&results);
     assert_eq!(summary["request_count"]["avg"], 4.0);
     assert_eq!(summary["error_request_count"]["avg"], 6.0);
@@ -210,6 +222,20 @@ fn multi_turn() {
         assert_eq!(timeless(ours), timeless(theirs));
     }
     assert!(results.text("phase_manifest.json").ends_with("}\n"));
+    let theirs: Value =
+        serde_json::from_str(include_str!("../../../../report/tests/data/multi_turn/inputs.json")).unwrap();
+    let inputs = results.json("inputs.json");
+    let shape = |inputs: &Value| -> Vec<(String, Vec<String>)> {
+        let sessions = inputs["data"].as_array().unwrap().iter();
+        sessions
+            .map(|session| {
+                assert_eq!(keys(session), ["session_id", "payloads"]);
+                let payloads = session["payloads"].as_array().unwrap().iter();
+                (session["session_id"].to_string(), payloads.map(|payload| keys(payload).join(",")).collect())
+            })
+            .collect()
+    };
+    assert_eq!(shape(&inputs), shape(&theirs));
     for phase in ["warmup", "profiling"] {
         let reference: Value = serde_json::from_str(match phase {
             "warmup" => {
@@ -233,7 +259,7 @@ fn multi_turn() {
 #[test]
 fn fixed_schedule() {
     let case = Case {
-        reference: reference!("fixed_schedule"),
+        reference: reference!("fixed_schedule", ""),
         flags: "--endpoint-type chat --streaming --input-file trace.jsonl --custom-dataset-type mooncake_trace \
                 --fixed-schedule --export-level records",
         server: &[("ttft", "15ms"), ("itl", "3ms"), ("tokens", "16")],
@@ -250,7 +276,7 @@ fn fixed_schedule() {
     let (summary, results) = case.run(&place);
     case.assert_summary_has_the_structure(&summary);
     case.assert_configuration_is_the_same(&summary);
-    case.assert_csv_has_the_rows(&results);
+    case.assert_files(&results);
     case.assert_records_have_the_structure(&results);
     // Its prompts came out up to 12 tokens longer than asked for; ours are exact.
     case.assert_counts(
@@ -331,7 +357,7 @@ fn cancel_dev() {
     let (summary, results) = case.run(&place);
     case.assert_summary_has_the_structure(&summary);
     case.assert_configuration_is_the_same(&summary);
-    case.assert_csv_has_the_rows(&results);
+    case.assert_files(&results);
     case.assert_records_have_the_structure(&results);
     let records = case.records(&results);
     let cancelled: Vec<&Value> =

@@ -3,6 +3,7 @@
 //! and for users in `docs/differences.md`.
 
 mod cases;
+mod shown;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,9 @@ struct Reference {
     summary: &'static str,
     records: &'static str,
     csv: &'static str,
+    console: &'static str,
+    /// Empty where none was written.
+    raw: &'static str,
 }
 
 impl Reference {
@@ -265,6 +269,9 @@ impl Case {
             .filter(|key| !(OURS.contains(key) || cancelled && *key == "request_ack_ns"))
             .collect();
         assert_eq!(found, keys(&theirs["metadata"]));
+        // Ours come after theirs.
+        let last: Vec<&str> = keys(&ours["metadata"]).into_iter().filter(|key| OURS.contains(key)).collect();
+        assert!(keys(&ours["metadata"]).ends_with(&last));
         let parts: Vec<&str> = keys(ours);
         assert_eq!(parts, keys(theirs));
         for part in ["trace_data", "spec_decode_acceptance"] {
@@ -354,12 +361,24 @@ impl Case {
         assert!(compared > 0);
     }
 
+    fn assert_files(&self, results: &Results) {
+        self.assert_csv_has_the_rows(results);
+        self.assert_console_has_the_rows(results);
+        self.assert_raw_lines_have_the_structure_if_any(results);
+    }
+
+    fn assert_raw_lines_have_the_structure_if_any(&self, results: &Results) {
+        if !self.reference.raw.is_empty() {
+            self.assert_raw_lines_have_the_structure(results);
+        }
+    }
+
     fn check(&self, except: &[&str]) -> (Value, Results, Place) {
         let place = Place::new();
         let (summary, results) = self.run(&place);
         self.assert_summary_has_the_structure(&summary);
         self.assert_configuration_is_the_same(&summary);
-        self.assert_csv_has_the_rows(&results);
+        self.assert_files(&results);
         self.assert_records_have_the_structure(&results);
         self.assert_counts(&summary, except);
         (summary, results, place)
