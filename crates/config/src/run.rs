@@ -345,6 +345,8 @@ pub struct FileDataset {
     pub block_size: Option<u32>,
     /// Drop recorded times and delays.
     pub ignore_trace_delays: bool,
+    /// Send an image with an id once per session, later its id alone.
+    pub uuid_and_strip: bool,
     /// Keep rows with start ≤ timestamp ≤ end, ms; only with a fixed schedule.
     pub window: (Option<f64>, Option<f64>),
     /// Items per modality of a random pool: texts, images, audios, videos.

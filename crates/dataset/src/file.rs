@@ -1,10 +1,11 @@
 //! Conversations of an indexed file, made from the index and the file when they are due.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use aiperf_config::Normal;
 use aiperf_tokenize::seed::Streams;
-use aiperf_types::{Content, Conversation, Turn};
+use aiperf_types::{Content, Conversation, MediaKind, Turn};
 
 use crate::index::{Index, Range, row_fault};
 use crate::json::Fault;
@@ -19,6 +20,8 @@ pub(crate) struct Finish {
     names: Names,
     osl: Option<(Streams, Normal)>,
     system_prompt: Option<Arc<str>>,
+    /// Images whose id was sent with content in an earlier turn go without.
+    strip_repeats: bool,
 }
 
 impl Finish {
@@ -30,7 +33,14 @@ impl Finish {
                 .filter(|normal| normal.mean > 0.0)
                 .map(|normal| (Streams::new(context.seed, "dataset.output_length"), normal)),
             system_prompt: system_prompt.filter(|prompt| !prompt.is_empty()).map(Arc::from),
+            strip_repeats: false,
         }
+    }
+
+    /// Whether images are sent once per session, later only by their id.
+    pub(crate) fn strip_repeats(mut self, strip: bool) -> Finish {
+        self.strip_repeats = strip;
+        self
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -39,6 +49,9 @@ impl Finish {
 
     /// Output limits for turns without one, and the system prompt in front of the system message.
     pub(crate) fn apply(&self, index: u64, conversation: &mut Conversation) {
+        if self.strip_repeats {
+            strip_repeats(conversation);
+        }
         if let Some((streams, normal)) = &self.osl {
             let mut stream = streams.at(index);
             for turn in &mut conversation.turns {
@@ -57,6 +70,24 @@ impl Finish {
                 Some(message) => format!("{prompt}\n\n{message}").into(),
             });
         }
+    }
+}
+
+/// Empties images whose id carried content in an earlier turn; repeats within a turn keep theirs.
+fn strip_repeats(conversation: &mut Conversation) {
+    let mut seen: HashSet<Arc<str>> = HashSet::new();
+    for turn in &mut conversation.turns {
+        let Content::Parts { media, .. } = &mut turn.content else { continue };
+        let mut new = Vec::new();
+        for item in media.iter_mut().filter(|item| item.kind == MediaKind::Image) {
+            let Some(uuid) = &item.uuid else { continue };
+            if seen.contains(uuid) {
+                item.content = Arc::from("");
+            } else if !item.content.is_empty() {
+                new.push(Arc::clone(uuid));
+            }
+        }
+        seen.extend(new);
     }
 }
 

@@ -31,6 +31,7 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
             entries: None,
             block_size: None,
             ignore_trace_delays: false,
+            uuid_and_strip: false,
             window: (Some(0.0), Some(100.0)),
             pool_batch: [1; 4],
         };

@@ -19,7 +19,8 @@ const MOST_FILES: usize = 1 << 16;
 /// Opens a dataset. A bad record that is met before the first conversation can be sent is an error; one met
 /// later is a [`Dataset::fault`].
 pub fn open(config: &DatasetConfig, context: &OpenContext<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
-    let finish = Finish::new(config.osl, config.system_prompt.as_deref(), context);
+    let strip = matches!(&config.source, DatasetSource::File(file) if file.uuid_and_strip);
+    let finish = Finish::new(config.osl, config.system_prompt.as_deref(), context).strip_repeats(strip);
     match &config.source {
         DatasetSource::Synthetic(shape) => synthetic::open(shape, config, context, finish),
         DatasetSource::File(file) => open_file(file, config, context, finish),

@@ -61,15 +61,16 @@ pub(crate) fn coding(path: &Path) -> Result<Coding, DatasetError> {
 }
 
 fn open(path: &Path) -> Result<File, DatasetError> {
-    let file = File::open(path).map_err(|error| DatasetError::io(path, &error))?;
-    let is_dir = file.metadata().map_err(|error| DatasetError::io(path, &error))?.is_dir();
-    if is_dir {
-        return Err(DatasetError::Unreadable {
-            path: path.to_owned(),
-            reason: "it is a directory and this format reads one file; name the file".into(),
-        });
-    }
-    Ok(file)
+    // Asked before it is opened: opening a pipe may wait for ever.
+    let kind = std::fs::metadata(path).map_err(|error| DatasetError::io(path, &error))?.file_type();
+    let reason = if kind.is_dir() {
+        "it is a directory and this format reads one file; name the file"
+    } else if !kind.is_file() {
+        "it is a pipe or a device, and data is read more than once; save it to a file first"
+    } else {
+        return File::open(path).map_err(|error| DatasetError::io(path, &error));
+    };
+    Err(DatasetError::Unreadable { path: path.to_owned(), reason: reason.into() })
 }
 
 /// A readable file as text bytes, decompressed where it is gzip.

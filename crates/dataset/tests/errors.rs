@@ -99,6 +99,15 @@ fn an_unreadable_file_is_named() {
     assert!(error.to_string().contains("d.jsonl/inner.jsonl"), "{error}");
 }
 
+/// A pipe ends once, and one without a writer is waited for without end; `/dev/zero` never ends.
+#[test]
+fn pipes_and_devices_are_refused_without_reading() {
+    for path in ["/dev/zero", "/dev/null"] {
+        let message = load(path, FileFormat::SingleTurn).err().unwrap().to_string();
+        assert!(message.contains(path) && message.contains("save it to a file"), "{message}");
+    }
+}
+
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(text).unwrap();

@@ -80,6 +80,35 @@ fn images_may_be_uuids_alone() {
 }
 
 #[test]
+fn an_image_is_sent_once_per_session_when_asked_for() {
+    let rows = r#"
+        {"session_id": "s", "images": ["data:image/png;base64,AA==", "data:image/png;base64,AA=="], "image_uuids": ["u", "u"]}
+        {"session_id": "s", "images": ["data:image/png;base64,AA==", "data:image/png;base64,BB=="], "image_uuids": ["u", "v"]}
+        {"session_id": "t", "images": ["data:image/png;base64,AA=="], "image_uuids": ["u"]}"#;
+    let (_folder, path) = written("d.jsonl", rows.trim());
+    let sent = |uuid_and_strip| {
+        let source = FileDataset { uuid_and_strip, ..file(&path, FileFormat::SingleTurn) };
+        let all =
+            build_all(&*open(&config(DatasetSource::File(source)), &context(&Tokenizer::builtin())).unwrap());
+        let turns = all.iter().flat_map(|conversation| &conversation.turns);
+        let images = turns.map(|turn| {
+            let Content::Parts { media, .. } = &turn.content else { panic!() };
+            media
+                .iter()
+                .map(|image| (image.content.len(), image.uuid.as_deref().unwrap().to_owned()))
+                .collect()
+        });
+        images.collect::<Vec<Vec<_>>>()
+    };
+    let image = |length, uuid: &str| (length, uuid.to_owned());
+    let whole =
+        [vec![image(26, "u"), image(26, "u")], vec![image(26, "u"), image(26, "v")], vec![image(26, "u")]];
+    assert_eq!(sent(false), whole);
+    let [first, _, other] = whole;
+    assert_eq!(sent(true), [first, vec![image(0, "u"), image(26, "v")], other]);
+}
+
+#[test]
 fn multi_turn_hoists_a_plain_leading_system_turn_on_chat() {
     let dataset = load(data("multi_turn.jsonl"), FileFormat::MultiTurn).unwrap();
     assert_eq!(dataset.total_turns(), Some(6));

@@ -30,5 +30,5 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--download-video-content", &["--download-video-content"], Group::Endpoint, Kind::Switch).default("False").not_yet(Later::MoreEndpoints).help("Fetch finished videos"),
     Flag::new("--request-content-type", &["--request-content-type"], Group::Endpoint, Kind::Choice).value("TYPE").shown_default("application-json").choices(&["application-json", "multipart-form-data"]).later(Later::MoreEndpoints, &["multipart-form-data"]).help("Encoding of request bodies"),
     Flag::new("--session-header", &["--session-header"], Group::Endpoint, Kind::Text).value("NAME").not_yet(Later::MoreEndpoints).help("Header that carries the session id"),
-    Flag::new("--uuid-and-strip", &["--uuid-and-strip"], Group::Endpoint, Kind::Switch).default("False").not_yet(Later::MediaInput).help("Send an image once per session, later only its id"),
+    Flag::new("--uuid-and-strip", &["--uuid-and-strip"], Group::Endpoint, Kind::Switch).default("False").help("Send an image that has an id once per session, later its id alone; chat, with single_turn rows grouped by session_id"),
 ];

@@ -155,6 +155,15 @@ fn file(
             "use --prompt-corpus sonnet or coding, or drop it",
         ));
     }
+    if typed.is_on("--uuid-and-strip") && format != FileFormat::SingleTurn {
+        return Err(UsageError::combination(
+            format!(
+                "--uuid-and-strip needs rows of single_turn grouped by session id, and the file is {}",
+                format.name()
+            ),
+            "drop it, or use --custom-dataset-type single_turn",
+        ));
+    }
     let pool_batch = pool_batch(typed, format, &path)?;
     let schedule = schedule(typed, &path, format, found.is_some_and(|found| found.promotes), probe)?;
     if let Some((_, promoted)) = schedule {
@@ -198,6 +207,7 @@ fn file(
             .map(to_u32(typed, "--isl-block-size"))
             .transpose()?,
         ignore_trace_delays,
+        uuid_and_strip: typed.is_on("--uuid-and-strip"),
         window,
         pool_batch,
     };

@@ -31,6 +31,12 @@ pub(super) fn settle(typed: &Typed, notes: &mut Vec<Note>) -> Result<EndpointCon
         streaming = false;
     }
     let use_server_token_count = typed.is_on("--use-server-token-count");
+    if typed.is_on("--uuid-and-strip") && (kind != EndpointKind::Chat || !typed.has("--input-file")) {
+        return Err(UsageError::combination(
+            "--uuid-and-strip needs --endpoint-type chat and an --input-file of single_turn rows",
+            "drop --uuid-and-strip, or add the missing ones",
+        ));
+    }
     let per_chunk_usage = typed.is_on("--per-chunk-usage");
     if per_chunk_usage && !(kind == EndpointKind::Chat && streaming && use_server_token_count) {
         return Err(UsageError::combination(

@@ -110,6 +110,7 @@ fn endpoint(typed: &Typed, config: &RunConfig) -> Value {
         .maybe("use_legacy_max_tokens", typed.switch("--use-legacy-max-tokens"))
         .maybe("use_server_token_count", typed.switch("--use-server-token-count"))
         .maybe("per_chunk_usage", typed.switch("--per-chunk-usage"))
+        .maybe("uuid_and_strip", typed.switch("--uuid-and-strip"))
         .maybe("headers", headers)
         .maybe("extra", (!endpoint.extra_inputs.is_empty()).then(|| endpoint.extra_inputs.clone()))
         .maybe("request_content_type", typed.has("--request-content-type").then_some("application/json"))

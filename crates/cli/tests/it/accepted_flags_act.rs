@@ -31,6 +31,7 @@ const USES: &[(&str, &str)] = &[
     ("--input-file @mooncake_hash.jsonl", ""),
     ("--custom-dataset-type single_turn", "--input-file @mooncake_hash.jsonl"),
     ("--ignore-trace-delays", FILE),
+    ("--uuid-and-strip", "--input-file @single_turn.jsonl --custom-dataset-type single_turn"),
     ("--dataset-sampling-strategy random", ""),
     ("--random-seed 3", ""),
     ("--fixed-schedule", "--input-file @single_turn.jsonl --custom-dataset-type single_turn"),

@@ -30,6 +30,11 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--transport grpc", &["--transport", "one of http"]),
     ("--request-timeout-seconds -1", &["--request-timeout-seconds", "0 or more"]),
     ("--request-timeout-seconds 1e300", &["--request-timeout-seconds", "clock"]),
+    ("--uuid-and-strip", &["--uuid-and-strip", "--input-file"]),
+    (
+        "--uuid-and-strip --input-file @multi_turn.jsonl --custom-dataset-type multi_turn",
+        &["--uuid-and-strip", "single_turn"],
+    ),
     ("--per-chunk-usage --streaming", &["--per-chunk-usage", "--use-server-token-count"]),
     ("--per-chunk-usage --use-server-token-count", &["--per-chunk-usage", "--streaming"]),
     (

@@ -40,6 +40,7 @@ pub fn file(path: impl AsRef<Path>, format: FileFormat) -> FileDataset {
         entries: None,
         block_size: None,
         ignore_trace_delays: false,
+        uuid_and_strip: false,
         window: (None, None),
         pool_batch: [1; 4],
     }
