@@ -63,6 +63,10 @@ fn tool_definitions_count_by_name_description_and_compact_parameters() {
             r#"noon? tide Größe {"type":"object","a":[1.50,"x y"]} other"#,
         ),
         (r#"[{"function":{"name":"tide","parameters":{}}}]"#, "noon? tide {}"),
+        (
+            r#"[{"function":{"name":"G\u00f6","parameters":{"a": "Gr\u00f6\u00dfe \"\u000a", "b\\\\": []}}}]"#,
+            r#"noon? Gö {"a":"Größe \"\n","b\\\\":[]}"#,
+        ),
         (r#"[{"function":{"name":"tide","description":"","parameters":null}}]"#, "noon? tide"),
         (r#"[{"function":{"name":"","description":"x"}}]"#, "noon? x"),
         (r#"[{"type":"function","name":"flat","description":"d"}]"#, "noon? flat d"),

@@ -7,7 +7,7 @@ use aiperf_types::CountedText;
 use bytes::Bytes;
 
 use super::texts::joined;
-use crate::json::{Scan, Scanner, push_compact};
+use crate::json::{Scan, Scanner, push_compact, push_string};
 
 /// Tool definitions in effect in a conversation.
 #[derive(Clone, Debug)]
@@ -38,8 +38,7 @@ pub(super) fn tool_text(json: &[u8]) -> Option<String> {
         let function = nested.unwrap_or(tool);
         words.text(member(function, b"name")?)?;
         words.text(member(function, b"description")?)?;
-        words.object(member(function, b"parameters")?);
-        Ok(())
+        words.object(member(function, b"parameters")?)
     });
     words.done()
 }
@@ -71,6 +70,21 @@ fn member<'a>(object: &'a [u8], name: &[u8]) -> Scan<Option<&'a [u8]>> {
     Ok(found)
 }
 
+/// Compact JSON with no more escapes than it needs: a file may write every letter beyond ASCII as one.
+fn plainly_escaped(compact: &[u8]) -> Scan<Vec<u8>> {
+    let mut out = Vec::with_capacity(compact.len());
+    let mut rest = compact;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'"') {
+        let (before, string) = rest.split_at(at);
+        out.extend_from_slice(before);
+        let text = Scanner::new(string).string()?;
+        push_string(&text.to_text(), &mut out);
+        rest = string.get(text.raw.len() + 2..).unwrap_or_default();
+    }
+    out.extend_from_slice(rest);
+    Ok(out)
+}
+
 #[derive(Default)]
 struct Words {
     joined: String,
@@ -96,11 +110,15 @@ impl Words {
     }
 
     /// Adds an object as compact JSON.
-    fn object(&mut self, json: Option<&[u8]>) {
-        let Some(json @ [b'{', ..]) = json else { return };
+    fn object(&mut self, json: Option<&[u8]>) -> Scan<()> {
+        let Some(json @ [b'{', ..]) = json else { return Ok(()) };
         let mut compact = Vec::with_capacity(json.len());
         push_compact(&String::from_utf8_lossy(json), &mut compact);
+        if compact.contains(&b'\\') {
+            compact = plainly_escaped(&compact)?;
+        }
         self.add(&String::from_utf8_lossy(&compact));
+        Ok(())
     }
 
     fn done(self) -> Option<String> {
