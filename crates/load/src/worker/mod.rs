@@ -108,6 +108,8 @@ pub(crate) struct Worker {
     heads: RefCell<Vec<Vec<u8>>>,
     /// When the worker last found itself late.
     last_late: Cell<Mono>,
+    /// When it will next look how late it is.
+    next_look: Cell<Mono>,
     dial_failures: Cell<u32>,
 }
 
@@ -148,6 +150,7 @@ impl Worker {
             ids: RefCell::new(ids::Ids::new()),
             heads: RefCell::new(Vec::new()),
             last_late: Cell::new(Mono::default()),
+            next_look: Cell::new(Mono(u64::MAX)),
             dial_failures: Cell::new(0),
         }
     }
@@ -193,9 +196,10 @@ impl Worker {
         handles.iter().for_each(AbortHandle::abort);
     }
 
-    /// Whether the worker was late to its descriptors at some time since `since`.
-    fn was_late_since(&self, since: Mono) -> bool {
-        self.last_late.get() >= since
+    /// Whether the worker was late to its descriptors at some time between `start` and `end`, which is now. A look
+    /// that is itself overdue says so before it is taken: what was late is dealt with in any order.
+    fn was_late(&self, start: Mono, end: Mono) -> bool {
+        self.last_late.get() >= start || end.saturating_since(self.next_look.get()) > nanos(LATE)
     }
 
     /// Measures, again and again, how late this thread is to a descriptor that is ready.
@@ -205,6 +209,7 @@ impl Worker {
         let mut due = now().plus(period);
         timer.every(due, period);
         loop {
+            self.next_look.set(due);
             timer.expired().await;
             let at = now();
             let late = at.saturating_since(due);

@@ -136,7 +136,7 @@ pub(super) async fn run(
     let end = now();
     worker.heads.borrow_mut().push(head);
     let dial_failed = ending.failure.is_some() && trace.send_start.is_none();
-    let client_delayed = worker.was_late_since(start);
+    let client_delayed = worker.was_late(start, end);
     if client_delayed {
         worker.tally.borrow_mut().delayed_requests += 1;
     }

@@ -67,6 +67,44 @@ fn a_network_thread_held_up_loses_no_arrival_and_moves_none() {
 }
 
 #[test]
+fn every_answer_that_came_while_its_thread_was_held_up_is_flagged() {
+    for layout in &LAYOUTS[..2] {
+        let (held, all) = (Arc::new(Gate::default()), Arc::new(Gauge::default()));
+        let (gate, inside) = (Arc::clone(&held), Arc::clone(&all));
+        let answered = Arc::new(Gauge::default());
+        let answers = Arc::clone(&answered);
+        let server = Server::start(move |conn| {
+            conn.request()?;
+            inside.enter();
+            inside.reached(8)?;
+            // One answer first; the others come while the client is busy with its record.
+            if conn.index == 0 {
+                return conn.ok();
+            }
+            gate.pass()?;
+            conn.ok()?;
+            answers.enter();
+            Some(())
+        });
+        let first = std::sync::Once::new();
+        let mut rig = setup(server.addr).layout(*layout).start_holding(move |_| {
+            first.call_once(|| {
+                held.open();
+                answered.reached(7).unwrap();
+                let from = now();
+                while now().since(from) < 20 * MS as i64 {
+                    std::thread::yield_now();
+                }
+            });
+        });
+        let (outcome, exchanges) = rig.run(phase(burst(8, 8), singles()));
+        let flagged = exchanges.iter().filter(|exchange| exchange.client_delayed).count();
+        assert!(flagged >= 7, "{layout:?}: {flagged}");
+        assert_eq!(outcome.tally.delayed_requests, flagged as u64);
+    }
+}
+
+#[test]
 fn the_draws_of_arrivals_do_not_depend_on_the_number_of_workers() {
     let plans = LAYOUTS.map(|layout| {
         let server = Server::friendly();
