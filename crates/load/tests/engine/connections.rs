@@ -150,8 +150,9 @@ fn a_close_after_the_first_byte_is_an_error_and_no_second_attempt() {
     assert_eq!(requests.try_iter().count(), 4);
 }
 
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/50>
 #[test]
-fn source_addresses_take_turns() {
+fn inference_perf_50_source_addresses_take_turns() {
     for layout in LAYOUTS {
         let peers = Arc::new(Mutex::new(Vec::new()));
         let (all, seen) = (Arc::new(Gate::default()), Arc::clone(&peers));

@@ -46,7 +46,7 @@ fn a_server_that_is_not_there_is_a_connector_error() {
 
 /// <https://github.com/ai-dynamo/dynamo/issues/11801>
 #[test]
-fn ai_dynamo_11801_a_closed_loop_does_not_hammer_a_server_that_refuses() {
+fn dynamo_11801_a_closed_loop_does_not_hammer_a_server_that_refuses() {
     let closed = closed_port();
     for layout in LAYOUTS {
         let stop = StopRule { duration: Some(Duration::from_millis(300)), ..StopRule::default() };

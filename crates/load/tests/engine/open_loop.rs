@@ -21,8 +21,9 @@ fn constant(rate: f64, stop: StopRule) -> Plan {
     Plan { cap: None, ..Plan::burst(1, stop, rng()).with_rate(rate, Arrival::Constant) }
 }
 
+/// <https://github.com/ai-dynamo/aiperf/issues/1185>
 #[test]
-fn arrivals_leave_in_order_at_their_time_and_never_before() {
+fn aiperf_1185_arrivals_leave_in_order_at_their_time_and_never_before() {
     for (layout, spin) in LAYOUTS.into_iter().flat_map(|layout| [(layout, false), (layout, true)]) {
         let server = Server::friendly();
         let setup = crate::harness::Setup { spin, ..setup(server.addr).layout(layout) };
@@ -66,8 +67,9 @@ fn a_network_thread_held_up_loses_no_arrival_and_moves_none() {
     }
 }
 
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/188>
 #[test]
-fn every_answer_that_came_while_its_thread_was_held_up_is_flagged() {
+fn inference_perf_188_every_answer_that_came_while_its_thread_was_held_up_is_flagged() {
     for layout in &LAYOUTS[..2] {
         let (held, all) = (Arc::new(Gate::default()), Arc::new(Gauge::default()));
         let (gate, inside) = (Arc::clone(&held), Arc::clone(&all));

@@ -110,8 +110,9 @@ fn events_cut_anywhere_say_the_same() {
     }
 }
 
+/// <https://github.com/gpustack/gpustack/issues/2324>
 #[test]
-fn there_is_no_ceiling_on_connections_that_nobody_set() {
+fn gpustack_2324_there_is_no_ceiling_on_connections_that_nobody_set() {
     // More than the 2,500 that others stop at, all in flight at once.
     let most = 2600;
     assert!(

@@ -155,8 +155,9 @@ fn stamps_are_in_the_order_of_what_they_stamp() {
     }
 }
 
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/86>
 #[test]
-fn every_read_is_stamped_and_the_answer_ends_with_its_last_byte() {
+fn inference_perf_86_every_read_is_stamped_and_the_answer_ends_with_its_last_byte() {
     let (go, ready) = (Arc::new(Gate::default()), Arc::new(Gate::default()));
     let (gates, seen) = ((Arc::clone(&go), Arc::clone(&ready)), channel());
     let server = Server::start(move |conn| {
