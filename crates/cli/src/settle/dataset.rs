@@ -245,11 +245,16 @@ fn local_path(typed: &Typed, text: &str) -> Result<PathBuf, UsageError> {
         });
     }
     let path = PathBuf::from(text);
-    let readable = if path.is_dir() {
-        std::fs::read_dir(&path).map(|_| ())
-    } else {
-        std::fs::File::open(&path).map(|_| ())
-    };
+    let readable = std::fs::metadata(&path).and_then(|found| {
+        if found.is_dir() {
+            std::fs::read_dir(&path).map(|_| ())
+        } else if found.is_file() {
+            std::fs::File::open(&path).map(|_| ())
+        } else {
+            // Not opened: that may wait for ever. The loader says what is wrong with it.
+            Ok(())
+        }
+    });
     readable.map_err(|error| UsageError::Input {
         what: format!("{} {text}: cannot read it: {error}", typed.name("--input-file")),
         fix: (error.kind() == std::io::ErrorKind::NotFound)
