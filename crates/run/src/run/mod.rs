@@ -112,7 +112,12 @@ fn settle_schedule(config: &mut RunConfig, dataset: &dyn Dataset) -> Result<Opti
 
 /// Connections that the plan may hold at once; an open loop without a cap is not known beforehand.
 fn connections(config: &RunConfig) -> u64 {
-    config.phases.iter().filter_map(|phase| phase.concurrency).map(u64::from).max().unwrap_or(0)
+    let most = |phase: &PhaseConfig| {
+        // No more are in flight than there are.
+        let counts = [phase.concurrency.map(u64::from)?, phase.stop.requests.unwrap_or(u64::MAX)];
+        counts.into_iter().chain(phase.stop.sessions).min()
+    };
+    config.phases.iter().filter_map(most).max().unwrap_or(0)
 }
 
 /// A run that is ready to send.
