@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::support::{Mock, Place};
+use crate::support::{Live, Mock, Place, shell};
 
 const MOCK: &str = "mock://?ttft=1ms&itl=0&tokens=2&usage=estimate";
 
@@ -47,6 +47,18 @@ fn an_unreadable_file_is_named() {
     let place = Place::new();
     place.write("d.jsonl", "{\"text\": \"a\"}\n");
     refused(&place, "--input-file d.jsonl/inner.jsonl", &["d.jsonl/inner.jsonl"]);
+}
+
+/// Opening a pipe without a writer waits for ever, and a device may have no end.
+#[test]
+fn pipes_and_devices_are_refused_at_once() {
+    let place = Place::new();
+    Live::start(shell("mkfifo pipe.jsonl").current_dir(place.root())).end().with_code(0);
+    for path in ["pipe.jsonl", "/dev/zero"] {
+        for format in ["", "--custom-dataset-type single_turn"] {
+            refused(&place, &format!("--input-file {path} {format}"), &[path, "save it to a file"]);
+        }
+    }
 }
 
 #[test]

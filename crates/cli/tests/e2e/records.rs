@@ -391,3 +391,59 @@ fn records_reach_the_disk_while_the_run_lasts() {
     live.signal(rustix::process::Signal::INT);
     live.end().with_code(0);
 }
+
+/// A server that dies in the middle: what it answered is kept, what came after it failed, and the run ends.
+#[test]
+fn a_server_that_goes_away_ends_no_run() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "2ms"), ("itl", "1ms"), ("tokens", "4"), ("usage", "estimate")]);
+    let live = Live::start(
+        &mut place.profile(&mock.url(), "--streaming --concurrency 3 --request-count 60 --isl 16"),
+    );
+    mock.until(|stats| stats.requests >= 25);
+    drop(mock);
+    live.end().with_code(0);
+    let results = place.results();
+    results.assert_complete(false);
+    results.assert_all_accounted_for();
+    let summary = results.summary();
+    assert_eq!(summary["completed_request_count"]["avg"], 60.0);
+    assert!(summary["request_count"]["avg"].as_f64().unwrap() >= 20.0);
+    let kinds: BTreeSet<&str> = summary["error_summary"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| group["error_details"]["type"].as_str().unwrap())
+        .collect();
+    assert!(kinds.contains("ClientConnectorError"), "{kinds:?}");
+}
+
+/// The command in the results can be pasted into a shell and gives the same run.
+#[test]
+fn the_recorded_command_repeats_the_run() {
+    let place = Place::new();
+    let mut command = crate::support::aiperf();
+    command.current_dir(place.root()).args([
+        "profile",
+        "--url",
+        "mock://?ttft=1ms&itl=0&tokens=2",
+        "--ui",
+        "none",
+    ]);
+    command.args(["--model", "it's a \"model\" $HOME", "--tokenizer", "builtin", "--random-seed", "007"]);
+    command.args(["--artifact-dir", "out folder/é", "--request-count", "3", "--isl", "16"]);
+    command.args(["--extra-inputs", "{\"note\": \"a'b\"}", "--header", "X-Note: true"]);
+    Live::start(&mut command).end().with_code(0);
+    let dir = place.path("out folder/é");
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
+    let summary: Value = serde_json::from_str(&read("profile_export_aiperf.json")).unwrap();
+    let typed = summary["run_info"]["cli_command"].as_str().unwrap();
+    let inputs = read("inputs.json");
+    std::fs::remove_dir_all(&dir).unwrap();
+    let script = typed.strip_prefix("aiperf ").map(|rest| format!("\"$AIPERF\" {rest}")).unwrap();
+    Live::start(crate::support::shell(&script).current_dir(place.root())).end().with_code(0);
+    assert_eq!(read("inputs.json"), inputs);
+    let again: Value = serde_json::from_str(&read("profile_export_aiperf.json")).unwrap();
+    assert_eq!(again["run_info"]["cli_command"], typed);
+    assert_eq!(again["input_config"].to_string(), summary["input_config"].to_string());
+}
