@@ -46,6 +46,13 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Figure>> {
         }
         delivered.push(run_of_client.number(&["load_delivery", "delivered_rate"])?);
         show("ours", run, &ours, &delivered);
+        let of_client = |keys: &[&str]| run_of_client.number(keys).unwrap_or(0.0);
+        say(format_args!(
+            "        late prompts {}, worst loop delay {:.1} ms, {:.0} us of CPU per request",
+            of_client(&["load_delivery", "late_prompt_count"]),
+            of_client(&["load_delivery", "client", "loop_delay", "max"]),
+            of_client(&["load_delivery", "client", "cpu_us_per_request"]),
+        ));
         if let Some(reference) = &bench.reference {
             reference.profile(&folder, &mock.url(), &arguments)?;
             let starts = starts(&Reference::records(&folder))?;
