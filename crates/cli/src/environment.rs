@@ -98,13 +98,13 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "AIPERF_HTTP_SO_RCVBUF",
-        default: "the kernel's",
+        default: "no fixed size",
         help: "Receive buffer of each socket, bytes",
         set: Setter::Count(|tuning, bytes| tuning.receive_buffer = Some(bytes)),
     },
     Variable {
         name: "AIPERF_HTTP_SO_SNDBUF",
-        default: "the kernel's",
+        default: "no fixed size",
         help: "Send buffer of each socket, bytes",
         set: Setter::Count(|tuning, bytes| tuning.send_buffer = Some(bytes)),
     },

@@ -78,7 +78,8 @@ impl Monitor {
                         sink.seal(now());
                     }
                     screen.bar(String::new());
-                    std::process::exit(130);
+                    // At once: what other threads hold is not waited for.
+                    signal_hook::low_level::exit(130);
                 }
             }
         })?;

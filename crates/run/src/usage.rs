@@ -57,10 +57,13 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Half of the cores send, up to 16; the rest computes. Either may be chosen.
-    pub(crate) fn of(cores: f64, workers: Option<usize>, compute: Option<usize>) -> Threads {
+    /// Half of the cores send, up to 16; the rest computes. Either may be chosen. More workers than there can be
+    /// requests in flight (`in_flight`, where that is known) would have nothing to do.
+    pub(crate) fn of(cores: f64, workers: Option<usize>, compute: Option<usize>, in_flight: u64) -> Threads {
         let whole = cores.floor().max(1.0) as usize;
-        let workers = workers.unwrap_or((whole / 2).clamp(1, 16)).max(1);
+        let useful =
+            if in_flight == 0 { usize::MAX } else { usize::try_from(in_flight).unwrap_or(usize::MAX) };
+        let workers = workers.unwrap_or((whole / 2).clamp(1, 16)).clamp(1, useful);
         let compute = compute.unwrap_or_else(|| whole.saturating_sub(workers).max(1)).max(1);
         Threads { workers, compute }
     }
@@ -72,13 +75,14 @@ mod tests {
 
     #[test]
     fn threads_follow_the_cores() {
-        let of = |cores| Threads::of(cores, None, None);
+        let of = |cores| Threads::of(cores, None, None, 0);
         assert_eq!(of(1.0), Threads { workers: 1, compute: 1 });
         assert_eq!(of(2.0), Threads { workers: 1, compute: 1 });
         assert_eq!(of(8.0), Threads { workers: 4, compute: 4 });
         assert_eq!(of(64.0), Threads { workers: 16, compute: 48 });
-        assert_eq!(Threads::of(8.0, Some(7), None), Threads { workers: 7, compute: 1 });
-        assert_eq!(Threads::of(0.5, None, Some(3)), Threads { workers: 1, compute: 3 });
+        assert_eq!(Threads::of(8.0, Some(7), None, 0), Threads { workers: 7, compute: 1 });
+        assert_eq!(Threads::of(8.0, Some(7), None, 2), Threads { workers: 2, compute: 6 });
+        assert_eq!(Threads::of(0.5, None, Some(3), 0), Threads { workers: 1, compute: 3 });
     }
 
     #[test]

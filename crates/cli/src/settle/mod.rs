@@ -70,7 +70,7 @@ pub fn settle(
     let phases = phases::settle(typed, schedule)?;
     let output = output::settle(typed, environment, &model, &endpoint, &phases)?;
     let tokenizer = tokenizer::settle(typed, &model, &endpoint, &mut notes);
-    let runtime = runtime::settle(typed, environment);
+    let runtime = runtime::settle(typed, environment)?;
     let mut config = RunConfig {
         benchmark_id: format!("{:012x}", entropy() >> 16),
         seed: seed.unwrap_or_else(entropy),

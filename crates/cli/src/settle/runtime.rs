@@ -6,15 +6,19 @@ use aiperf_config::{RuntimeConfig, Ui};
 
 use crate::environment::Environment;
 use crate::typed::Typed;
+use crate::usage::UsageError;
 
 /// Log levels, the lowest first.
 pub(super) const LEVELS: [&str; 8] =
     ["trace", "debug", "info", "notice", "warning", "success", "error", "critical"];
 
-pub(super) fn settle(typed: &Typed, environment: &Environment) -> RuntimeConfig {
-    RuntimeConfig {
-        workers: typed.count("--workers-max").map(|count| count as usize),
-        record_processors: typed.count("--record-processors").map(|count| count as usize),
+/// Threads of one kind, at the most: more than any host has cores to run them on.
+const MOST_THREADS: u64 = 1024;
+
+pub(super) fn settle(typed: &Typed, environment: &Environment) -> Result<RuntimeConfig, UsageError> {
+    Ok(RuntimeConfig {
+        workers: threads(typed, "--workers-max")?,
+        record_processors: threads(typed, "--record-processors")?,
         ui: match typed.text("--ui") {
             Some("none") => Ui::None,
             Some("simple") => Ui::Simple,
@@ -25,6 +29,18 @@ pub(super) fn settle(typed: &Typed, environment: &Environment) -> RuntimeConfig 
             .number("--stats-interval")
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
         log_level: log_level(typed),
+    })
+}
+
+fn threads(typed: &Typed, flag: &'static str) -> Result<Option<usize>, UsageError> {
+    match typed.count(flag) {
+        Some(count) if count > MOST_THREADS => Err(UsageError::Value {
+            flag: typed.name(flag).to_owned(),
+            value: count.to_string(),
+            rule: format!("a whole number, 1 to {MOST_THREADS}"),
+            similar: None,
+        }),
+        count => Ok(count.map(|count| count as usize)),
     }
 }
 

@@ -30,6 +30,8 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--transport grpc", &["--transport", "one of http"]),
     ("--request-timeout-seconds -1", &["--request-timeout-seconds", "0 or more"]),
     ("--request-timeout-seconds 1e300", &["--request-timeout-seconds", "clock"]),
+    ("--workers-max 1000000", &["--workers-max", "1000000", "1 to 1024"]),
+    ("--record-processors 2000", &["--record-processors", "1 to 1024"]),
     ("--uuid-and-strip", &["--uuid-and-strip", "--input-file"]),
     (
         "--uuid-and-strip --input-file @multi_turn.jsonl --custom-dataset-type multi_turn",

@@ -13,7 +13,7 @@ use aiperf_metrics::live;
 use aiperf_report::{FileNames, Level, Log, RecordSink, Redactor, Screen, prepare_dir};
 use aiperf_tokenize::Tokenizer;
 
-use super::{Run, context};
+use super::{Run, connections, context};
 use crate::compute::{Ends, Pool, Shared, Threshold};
 use crate::error::{RunError, StartFailure};
 use crate::feed::PreparedSize;
@@ -86,7 +86,8 @@ impl<'a> Run<'a> {
         let Files { records, raw: raw_records, inputs } = Files::create(config).map_err(folder)?;
 
         let cores = cores();
-        let threads = Threads::of(cores, config.runtime.workers, config.runtime.record_processors);
+        let threads =
+            Threads::of(cores, config.runtime.workers, config.runtime.record_processors, connections(config));
         let control = Arc::new(Control::new());
         let mut ends = Ends::new();
         let size = Arc::new(PreparedSize::default());
