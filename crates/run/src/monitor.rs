@@ -67,11 +67,12 @@ impl Monitor {
         let signal_thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
             for (count, signal) in signals.forever().enumerate() {
                 if count == 0 {
+                    // First of all: a terminal may take its time.
+                    shared.control.stop(StopCause::Interrupt);
                     let name = if signal == SIGTERM { "SIGTERM" } else { "Ctrl-C" };
                     screen.lines(&format!(
                         "{name}: no more requests are sent; writing what was measured (again: stop at once)"
                     ));
-                    shared.control.stop(StopCause::Interrupt);
                 } else {
                     // Whole lines only: what is in a file then ends with a record.
                     for sink in [&shared.records, &shared.raw].into_iter().flatten() {
