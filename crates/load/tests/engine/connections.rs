@@ -183,6 +183,22 @@ fn inference_perf_50_source_addresses_take_turns() {
 }
 
 #[test]
+fn a_server_is_reached_over_ipv6() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        // A host without IPv6 has nothing to show here.
+        return;
+    }
+    let (asked, hosts) = channel();
+    let server = Server::open("[::1]:0".parse().unwrap(), None, move |conn| {
+        asked.send(conn.request()?.header("host").map(str::to_owned)).unwrap();
+        conn.ok()
+    });
+    let (_, exchanges) = setup(server.addr).start().run(phase(burst(1, 1), singles()));
+    assert_eq!(exchanges[0].failure, None);
+    assert_eq!(hosts.recv().unwrap(), Some(server.addr.to_string()));
+}
+
+#[test]
 fn an_address_of_the_wrong_family_is_not_used_as_a_source() {
     let server = Server::friendly();
     let mut setup = setup(server.addr);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use aiperf_config::StopRule;
 use aiperf_load::schedule::{Draw, NewSession, Plan};
 use aiperf_load::{Exchange, Received, Ticket};
+use proptest::prelude::*;
 
 use crate::closed_loop::{burst, requests, rng};
 use crate::harness::{
@@ -278,6 +279,112 @@ fn a_body_that_cannot_be_sent_in_time_says_so_when_it_was_to_be_broken_off() {
         assert!(trace.headers_sent.is_some() && trace.bytes_sent < 24 << 20);
     }
     done.open();
+}
+
+/// What a server does with one request.
+#[derive(Clone, Copy, Debug)]
+enum Mood {
+    Answer,
+    AnswerAndClose,
+    Stream,
+    Fail,
+    Redirect,
+    Close,
+    Reset,
+    Garbage,
+    HalfHead,
+    HalfBody,
+    Silence,
+}
+
+const MOODS: [Mood; 11] = [
+    Mood::Answer,
+    Mood::AnswerAndClose,
+    Mood::Stream,
+    Mood::Fail,
+    Mood::Redirect,
+    Mood::Close,
+    Mood::Reset,
+    Mood::Garbage,
+    Mood::HalfHead,
+    Mood::HalfBody,
+    Mood::Silence,
+];
+
+impl Mood {
+    /// Deals with request `n`; absent when the connection is over.
+    fn act(self, conn: &mut Conn, n: &str) -> Option<()> {
+        match self {
+            Mood::Answer => conn.answer("200 OK", "", n),
+            Mood::AnswerAndClose => conn.answer("200 OK", "Connection: close\r\n", n).and(None),
+            Mood::Stream => {
+                conn.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                for piece in n.split_inclusive(|_| true) {
+                    conn.chunk(piece)?;
+                }
+                conn.chunk("")
+            }
+            Mood::Fail => conn.answer("500 Oops", "", n),
+            Mood::Redirect => conn.answer("308 Elsewhere", "Location: /there\r\n", n),
+            Mood::Close => None,
+            Mood::Reset => {
+                conn.reset_on_close();
+                None
+            }
+            Mood::Garbage => conn.send(b"\0\x01\x02 garbage\r\n\r\n").and(None),
+            Mood::HalfHead => conn.send(b"HTTP/1.1 200 OK\r\nContent-Le").and(None),
+            Mood::HalfBody => conn.send(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n1").and(None),
+            Mood::Silence => conn.closed().and(None),
+        }
+    }
+
+    /// The kind of failure that may come of it, none for a good answer.
+    fn expected(self) -> &'static [&'static str] {
+        match self {
+            Mood::Answer | Mood::AnswerAndClose | Mood::Stream => &["none"],
+            Mood::Fail => &["Oops"],
+            Mood::Redirect => &["Elsewhere"],
+            Mood::Close => &["ServerDisconnectedError"],
+            // A reset may be seen before or after the request is written.
+            Mood::Reset => &["ClientOSError"],
+            Mood::Garbage | Mood::HalfHead | Mood::HalfBody => &["ClientPayloadError"],
+            Mood::Silence => &["TimeoutError"],
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_server_does_every_request_has_its_own_outcome(
+        moods in prop::collection::vec(prop::sample::select(&MOODS[..]), 40),
+        cap in 1_u32..9,
+        layout in prop::sample::select(&LAYOUTS[..]),
+    ) {
+        let script = moods.clone();
+        let server = Server::start(move |conn| {
+            loop {
+                let n = conn.request()?.json()["n"].as_u64().unwrap();
+                script[n as usize].act(conn, &n.to_string())?;
+            }
+        });
+        let setup = setup(server.addr).layout(layout).timeout(Duration::from_millis(100));
+        let (outcome, exchanges) = setup.start().run(phase(burst(cap, 40), singles()));
+        prop_assert_eq!(outcome.counts.returned, 40);
+        prop_assert!(exchanges.iter().map(|exchange| exchange.identity.number).eq(0..40));
+        for exchange in &exchanges {
+            let n: usize = exchange.identity.conversation_id[1..].parse().unwrap();
+            let mood = moods[n];
+            // A host that stalls makes a timeout of anything.
+            let found = kind(exchange).1;
+            prop_assert!(mood.expected().contains(&found) || found == "TimeoutError", "{mood:?}: {found}");
+            if found == "none" {
+                let Received::Bytes(bytes) = &exchange.received else { panic!("an answer") };
+                prop_assert_eq!(String::from_utf8_lossy(&bytes.data), n.to_string());
+            }
+        }
+    }
 }
 
 #[test]

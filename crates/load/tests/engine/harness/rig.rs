@@ -53,7 +53,8 @@ pub(crate) fn setup(addr: SocketAddr) -> Setup {
 impl Setup {
     pub(crate) fn new(url: &str, endpoint: &EndpointConfig) -> Setup {
         let origin = Origin::new(&Url::parse(url).unwrap(), endpoint.kind.path()).unwrap();
-        let resolver = Resolver::new(&origin, IpVersion::V4).unwrap();
+        let version = if origin.host.contains(':') { IpVersion::V6 } else { IpVersion::V4 };
+        let resolver = Resolver::new(&origin, version).unwrap();
         let affinity = AffinityHeaders::default();
         let head = HeadTemplate::new(&origin.host_header, &origin.path, "0.1.0", endpoint, affinity);
         let settings = Settings {
@@ -153,6 +154,11 @@ impl Rig {
         let mut exchanges: Vec<_> = self.exchanges.try_iter().collect();
         exchanges.sort_by_key(|exchange| exchange.identity.number);
         (outcome.unwrap(), exchanges)
+    }
+
+    /// Ends the engine.
+    pub(crate) fn stop(mut self) {
+        self.engine.take().unwrap().stop();
     }
 
     /// Runs a phase to its end.
