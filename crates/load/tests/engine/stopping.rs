@@ -231,7 +231,9 @@ fn an_interrupt_reaches_those_that_wait_for_a_connection_or_a_prompt() {
         let (outcome, exchanges) = rig.finish();
         let counts = outcome.counts;
         assert_eq!((counts.issued, counts.returned, exchanges.len()), (6, 0, 0));
-        assert_eq!((counts.cut, counts.never_sent), (4, 2), "{layout:?}");
+        // Two had no prompt; a third may not have been taken up by its thread yet.
+        assert!(counts.never_sent >= 2 && counts.cut >= 2, "{layout:?}: {counts:?}");
+        assert_eq!(counts.cut + counts.never_sent, 6, "{layout:?}");
         // Another worker may take up a connection that is free before it hears of the interrupt itself.
         assert!(server.accepted() == 2 || layout.0 > 1);
         assert!(outcome.end.since(outcome.t0) < 2_500 * MS as i64, "nothing had to be given up");
