@@ -246,7 +246,7 @@ fn slots_that_stand_idle_are_told() {
     place
         .run(
             "mock://?ttft=0&itl=0&tokens=1&usage=off",
-            "--concurrency 4 --request-count 40 --isl 20000 --num-dataset-entries 40 --strict-load --export-level summary",
+            "--concurrency 4 --request-count 24 --isl 12000 --num-dataset-entries 24 --strict-load --export-level summary",
         )
         .with_code(3);
     let delivery = delivery(&place);
