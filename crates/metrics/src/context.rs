@@ -1,7 +1,7 @@
 //! What a record does not say itself but its values depend on: the settings of the run.
 
 use aiperf_clock::Mono;
-use aiperf_config::{EndpointKind, LoadMode, RunConfig};
+use aiperf_config::{EndpointKind, LoadMode, RunConfig, Target};
 
 use crate::registry::{Flag, Metric};
 
@@ -24,6 +24,8 @@ pub struct Context {
     pub server_token_counts: bool,
     /// Usage was asked for on every chunk.
     pub per_chunk_usage: bool,
+    /// Connections are secured by TLS.
+    pub tls: bool,
     /// The profiling phase plays a fixed schedule.
     pub fixed_schedule: bool,
     /// When time 0 of the recorded schedule was due; known once the phase has started.
@@ -56,6 +58,7 @@ impl Default for Context {
             produces_video: false,
             server_token_counts: false,
             per_chunk_usage: false,
+            tls: false,
             fixed_schedule: false,
             schedule_origin: None,
             accuracy: false,
@@ -81,6 +84,7 @@ impl Context {
             takes_audio: kind == EndpointKind::Chat,
             server_token_counts: config.endpoint.use_server_token_count,
             per_chunk_usage: config.endpoint.per_chunk_usage,
+            tls: matches!(&config.endpoint.target, Target::Server(url) if url.expose().scheme() == "https"),
             fixed_schedule: matches!(config.profiling().mode, LoadMode::FixedSchedule(_)),
             show_internal: config.output.show_internal_metrics,
             show_experimental: config.output.show_experimental_metrics,

@@ -105,6 +105,8 @@ pub(crate) enum Field {
     SpecAccepted,
     /// Speculative decoding: bits of the mean acceptance length.
     SpecMean,
+    /// TLS handshake, a part of connecting; absent where there was none.
+    TlsHandshake,
     /// The record failed.
     Failed,
     /// A streaming request was answered with a whole body.
@@ -212,6 +214,9 @@ impl Facts {
                 Some((from, until)) => self.elapsed(field, Some(until), Some(from)),
                 None => self.set(field, 0),
             }
+        }
+        if let Some((from, until)) = trace.tls {
+            self.elapsed(Field::TlsHandshake, Some(until), Some(from));
         }
         self.set(Field::Reused, i64::from(trace.reused));
         self.set(Field::ChunksSent, i64::from(trace.chunks_sent));

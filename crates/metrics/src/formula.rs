@@ -65,6 +65,11 @@ pub(crate) fn value<S: Source>(metric: Metric, facts: &S, context: &Context) -> 
             Some(f64::from(u8::from(worst > context.usage_diff_pct)))
         }
 
+        M::HttpReqTlsHandshaking if context.tls => {
+            raw(Field::Connecting)?;
+            Some(raw(Field::TlsHandshake).unwrap_or(0.0))
+        }
+
         M::NumImages => raw(Field::Images),
         M::ImageThroughput => ratio(raw(Field::Images)? * NS_PER_SEC, latency(facts)?),
         M::ImageLatency => Some(latency(facts)? / NS_PER_MS / raw(Field::Images)?),

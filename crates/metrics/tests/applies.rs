@@ -78,6 +78,7 @@ fn everything() -> Context {
     Context {
         takes_images: true,
         takes_audio: true,
+        tls: true,
         fixed_schedule: true,
         show_internal: true,
         show_experimental: true,
@@ -217,4 +218,27 @@ fn every_condition_has_a_run_that_hides_its_metrics_and_no_others() {
             );
         }
     }
+}
+
+/// Ours: a part of connecting, 0 on a connection that was used before, and nothing without TLS.
+#[test]
+fn tls_handshakes_are_timed_where_there_is_tls() {
+    let mut first = full(0);
+    first.trace.tls = Some((Mono(T0), Mono(T0 + 3 * MS)));
+    let mut run = Run { context: everything(), records: vec![first, full(1)] };
+    let mut shown = Vec::new();
+    let mut values = RecordValues::new();
+    for record in &run.records {
+        evaluate(record, &run.context, &mut values);
+        shown.extend(values.iter().filter(|(metric, _)| *metric == Metric::HttpReqTlsHandshaking).map(
+            |(_, value)| match value {
+                aiperf_metrics::Value::Float(ms) => ms,
+                other => panic!("{other:?}"),
+            },
+        ));
+    }
+    assert_eq!(shown, [3.0, 0.0]);
+    run.context.tls = false;
+    assert!(!run.record_metrics().contains(&Metric::HttpReqTlsHandshaking));
+    assert!(!run.summary_metrics().contains(&Metric::HttpReqTlsHandshaking));
 }

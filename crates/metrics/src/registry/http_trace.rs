@@ -10,6 +10,8 @@ pub(super) const ROWS: &[MetricDef] = &[
     record(M::HttpReqBlocked, "http_req_blocked", "HTTP Blocked").short("Blocked").units(NS, MS).int().shown(Hidden, 2000).flags(&[F::HttpTrace]),
     record(M::HttpReqConnectionReused, "http_req_connection_reused", "HTTP Connection Reused").short("Conn Reused").unit(RATIO).int().shown(Hidden, 2060).flags(&[F::HttpTrace]),
     record(M::HttpReqConnecting, "http_req_connecting", "HTTP Connecting").short("Connecting").units(NS, MS).int().shown(Hidden, 2020).flags(&[F::HttpTrace]),
+    // Ours: a part of connecting, 0 on a connection that was used before, absent without TLS.
+    record(M::HttpReqTlsHandshaking, "http_req_tls_handshaking", "HTTP TLS Handshaking").short("TLS").units(NS, MS).int().shown(Hidden, 2025).flags(&[F::HttpTrace]),
     record(M::HttpReqDnsLookup, "http_req_dns_lookup", "HTTP DNS Lookup").short("DNS").units(NS, MS).int().shown(Hidden, 2010).flags(&[F::HttpTrace]),
     record(M::HttpReqSending, "http_req_sending", "HTTP Sending").short("Sending").units(NS, MS).int().shown(Hidden, 2030).flags(&[F::HttpTrace]),
     record(M::HttpReqWaiting, "http_req_waiting", "HTTP Waiting (TTFB)").short("TTFB").units(NS, MS).int().shown(Hidden, 2040).flags(&[F::HttpTrace]),

@@ -326,9 +326,11 @@ pub enum Metric {
     TheoreticalPrefixCacheHit,
     /// Requests that agentic replay did not send because they would not fit
     SkippedContextOverflowCount,
+    /// HTTP TLS Handshaking; ours
+    HttpReqTlsHandshaking,
 }
 
 impl Metric {
     /// How many metrics there are.
-    pub const COUNT: usize = 161;
+    pub const COUNT: usize = 162;
 }
