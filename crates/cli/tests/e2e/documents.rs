@@ -63,6 +63,29 @@ fn the_trace_of_the_readme_is_replayed_on_its_schedule() {
     assert!(place.path("artifacts/demo-openai-chat-fixed_schedule/profile_export.jsonl").is_file());
 }
 
+#[test]
+fn the_conversations_of_the_readme_are_held() {
+    let place = Place::new();
+    let command = commands().into_iter().find(|line| line.contains("--num-conversations")).unwrap();
+    let ran = typed(&place, &command);
+    assert!(ran.out.contains(" 0 failed, 0 cut off"), "{}", ran.out);
+}
+
+/// The server of the README that fails on purpose, on a port of its own.
+#[test]
+fn the_mock_server_of_the_readme_fails_one_request_in_ten() {
+    let command = commands().into_iter().find(|line| line.starts_with("aiperf mock-server")).unwrap();
+    let command = command.strip_prefix("aiperf ").unwrap().replace("--port 8000", "--port 0");
+    let server = Live::start(&mut shell(&format!("exec \"$AIPERF\" {command}")));
+    let said = server.await_out("\n");
+    let url = said.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("{said}"));
+    let place = Place::new();
+    place.run(url, "--request-count 20 --concurrency 4 --isl 16 --osl 4").with_code(0);
+    assert_eq!(place.results().summary()["error_request_count"]["avg"], 2.0);
+    server.signal(rustix::process::Signal::INT);
+    server.end().with_code(0);
+}
+
 /// The files that the README lists are those that a run leaves.
 #[test]
 fn the_files_of_the_readme_are_those_of_a_run() {

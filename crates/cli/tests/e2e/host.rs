@@ -152,6 +152,24 @@ fn a_certificate_nobody_vouches_for_fails_every_request() {
     Live::start(command.env("AIPERF_HTTP_SSL_VERIFY", "0")).end().with_code(0);
 }
 
+/// The system's own list of authorities decides, or the file that stands for it.
+#[test]
+fn a_certificate_of_a_known_authority_is_accepted() {
+    let place = Place::new();
+    let mock = tls_mock();
+    let authority = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../mock-server/tests/data/authority.pem")
+        .display()
+        .to_string();
+    let url = format!("https://127.0.0.1:{}", mock.port());
+    let mut command =
+        place.profile(&url, "--streaming --concurrency 2 --request-count 6 --isl 16 --export-http-trace");
+    Live::start(command.env("SSL_CERT_FILE", authority)).end().with_code(0);
+    let summary = place.results().summary();
+    assert_eq!(summary["request_count"]["avg"], 6.0);
+    assert!(summary["http_req_tls_handshaking"]["max"].as_f64().unwrap() > 0.0);
+}
+
 #[test]
 fn https_to_a_server_without_tls_says_so() {
     let place = Place::new();

@@ -156,6 +156,12 @@ impl Live {
         await_words(&self.err, words);
     }
 
+    /// Waits until standard output has `words`; all of it so far.
+    pub(crate) fn await_out(&self, words: &str) -> String {
+        await_words(&self.out, words);
+        self.out.text()
+    }
+
     pub(crate) fn end(mut self) -> Ran {
         let (code, ended) = self.end.recv_timeout(DEADLINE).unwrap_or_else(|_| {
             panic!("still running after {DEADLINE:?}\n{}\n{}", self.out.text(), self.err.text())
