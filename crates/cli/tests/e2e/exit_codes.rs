@@ -177,9 +177,10 @@ fn inference_benchmarker_26_a_wrong_path_shows_the_servers_404() {
 #[test]
 fn inference_benchmarker_26_a_wrong_model_shows_what_the_server_says() {
     let place = Place::new();
-    let ran = place.run("mock://?models=llama:qwen", "--request-count 2 --isl 16").with_code(1);
+    let mock = Mock::start(&[("models", "llama:qwen")]);
+    let ran = place.run(&mock.url(), "--request-count 2 --isl 16").with_code(1);
     let details = place.results().summary()["error_summary"][0]["error_details"].clone();
     assert_eq!(details["code"], 404);
     assert!(details["message"].as_str().unwrap().contains("model_not_found"), "{details}");
-    assert!(ran.err.contains("demo"), "{}", ran.err);
+    assert!(ran.err.contains("demo") && ran.err.contains("llama, qwen"), "{}", ran.err);
 }

@@ -391,8 +391,9 @@ fn serve(mut stream: TcpStream, kept: &Mutex<Vec<Received>>, answer: &dyn Fn(&Re
                 let request = Received { head, body: bytes[end + 4..end + 4 + length].to_vec() };
                 bytes.drain(..end + 4 + length);
                 let reply = answer(&request);
+                let is_last = request.head.contains(" HTTP/1.0");
                 kept.lock().unwrap().push(request);
-                if stream.write_all(&reply).is_err() {
+                if stream.write_all(&reply).is_err() || is_last {
                     return;
                 }
                 continue;
