@@ -303,7 +303,7 @@ mod tests {
             (&["--num-requests", "x"][..], "--num-requests: expected a whole number, 1 or more, got 'x'"),
             (&["--request-count", "1.5"], "--request-count: expected a whole number, 1 or more, got '1.5'"),
             (&["--request-count", "0"], "--request-count: expected a whole number, 1 or more, got '0'"),
-            (&["--isl", "-5"], "--isl: expected a number, 0 or more, got '-5'"),
+            (&["--isl", "-5"], "--isl: expected a number of tokens, 0 to 20000000, got '-5'"),
             (&["--request-rate", "0"], "--request-rate: expected a number above 0, got '0'"),
             (&["--request-rate", "inf"], "--request-rate: expected a number above 0, got 'inf'"),
             (&["--request-rate", "nan"], "--request-rate: expected a number above 0, got 'nan'"),

@@ -30,6 +30,7 @@ fn file(path: &Path, format: FileFormat) -> DatasetSource {
         entries: None,
         block_size: None,
         ignore_trace_delays: false,
+        uuid_and_strip: false,
         window: (None, None),
         pool_batch: [1; 4],
     })

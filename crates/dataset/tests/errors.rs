@@ -395,3 +395,13 @@ fn prompts_of_a_length_need_a_tokenizer_when_the_file_is_opened() {
     assert!(message.contains("mooncake_hash.jsonl:1") && message.contains("--tokenizer"), "{message}");
     assert!(open(&source("mooncake_payload.jsonl"), &context).is_ok());
 }
+
+#[test]
+fn an_input_that_no_memory_holds_is_refused_by_its_line() {
+    let message =
+        refusal(FileFormat::MooncakeTrace, &[r#"{"input_length": 4}"#, r#"{"input_length": 1000000000000}"#]);
+    assert!(
+        message.contains(":2") && message.contains("input_length") && message.contains("20000000"),
+        "{message}"
+    );
+}

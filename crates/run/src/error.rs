@@ -68,14 +68,31 @@ pub enum StartFailure {
     #[error("the mock server did not start: {0}")]
     Mock(#[from] StartError),
     /// The result folder cannot be written.
-    #[error("--artifact-dir {dir}: {cause}; free space there, or choose another folder")]
+    #[error("cannot write results to {dir}: {cause}; {}", remedy(cause))]
     Folder {
         /// The folder.
         dir: String,
         /// Why.
         cause: std::io::Error,
     },
+    /// Another run writes there.
+    #[error(
+        "{0}: another run writes its results there; wait for it, or choose another folder with --artifact-dir"
+    )]
+    FolderTaken(String),
     /// Threads or timers cannot be made.
     #[error("the client cannot start its threads: {0}")]
     Threads(std::io::Error),
+}
+
+/// What helps when results cannot be written.
+pub(crate) fn remedy(cause: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind;
+    match cause.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free space there, or choose another folder with --artifact-dir"
+        }
+        ErrorKind::InvalidFilename => "choose a folder with a shorter name with --artifact-dir",
+        _ => "choose a folder that can be written with --artifact-dir",
+    }
 }

@@ -108,8 +108,9 @@ impl Feed {
             let soon = |ms: Option<f64>| ms.is_some_and(|ms| ms - zero_ms <= PRIME_MS);
             let all_soon = self.ahead.back().is_none_or(|(_, ms, _)| soon(*ms));
             if all_soon && self.ahead.len() < MOST_AHEAD {
-                self.fill_to(self.ahead.len() + 1);
-                if self.ahead.back().is_some_and(|(_, ms, _)| soon(*ms)) {
+                let before = self.ahead.len();
+                self.fill_to(before + 1);
+                if self.ahead.len() > before && now() < give_up {
                     continue;
                 }
             }
@@ -160,5 +161,62 @@ impl SessionSource for Feed {
     fn timing(&self, conversation: u64, turn: u32) -> TurnTiming {
         let outline = self.dataset.outline(conversation).turn(turn).unwrap_or_default();
         TurnTiming { timestamp_ms: outline.timestamp_ms, delay_ms: outline.delay_ms }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aiperf_dataset::{DatasetError, Len, Outline};
+    use aiperf_types::Conversation;
+    use crossbeam_channel::unbounded;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Dataset for Nothing {
+        fn len(&self) -> Len {
+            Len::Exact(0)
+        }
+
+        fn outline(&self, _: u64) -> Outline {
+            unreachable!("asked by draw only")
+        }
+
+        fn build(&self, _: u64) -> Result<Conversation, DatasetError> {
+            unreachable!("built elsewhere")
+        }
+
+        fn total_turns(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    /// Primes a schedule of these times whose conversations are given up at once, which makes them ready; how many
+    /// were asked for.
+    fn primed(times: &[f64]) -> usize {
+        let (jobs, asked) = unbounded::<PrepareJob>();
+        let conversations = times.iter().zip(0..).map(|(ms, index)| (*ms, index)).collect();
+        let order = Order::Scheduled { conversations, next: 0 };
+        let mut feed = Feed::new(Arc::new(Nothing), order, jobs, Arc::default());
+        let maker = std::thread::spawn(move || asked.iter().map(|job| drop(job.fulfil)).count());
+        feed.prime(0.0);
+        drop(feed);
+        maker.join().unwrap()
+    }
+
+    #[test]
+    fn a_schedule_that_is_over_within_the_first_moments_starts() {
+        assert_eq!(primed(&[]), 0);
+        assert_eq!(primed(&[0.0]), 1);
+        assert_eq!(primed(&[0.0, 5.0, 5.0, 19.0, 20.0, 20.0]), 6);
+    }
+
+    #[test]
+    fn what_is_due_at_once_is_asked_for_and_one_more() {
+        let mut times = vec![0.0; 40];
+        times.extend([500.0; 40]);
+        assert_eq!(primed(&times), 41);
+        assert_eq!(primed(&vec![0.0; 2 * MOST_AHEAD]), MOST_AHEAD);
     }
 }

@@ -11,7 +11,7 @@ use aiperf_load::StopCause;
 use aiperf_metrics::live::{self, Reading};
 use aiperf_report::Screen;
 use aiperf_report::progress::{LiveFigures, Snapshot, Stage, Ui};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::compute::Shared;
@@ -60,7 +60,12 @@ impl Monitor {
     /// Starts watching.
     pub(crate) fn start(watched: Watched) -> std::io::Result<Monitor> {
         let position = Arc::new(Position::default());
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let mut wanted = vec![SIGINT, SIGTERM];
+        // A terminal that goes away is an interrupt too, unless `nohup` said otherwise.
+        if !hangup_is_ignored() {
+            wanted.push(SIGHUP);
+        }
+        let mut signals = Signals::new(wanted)?;
         let handle = signals.handle();
         let shared = Arc::clone(&watched.shared);
         let screen = Arc::clone(&watched.screen);
@@ -69,7 +74,11 @@ impl Monitor {
                 if count == 0 {
                     // First of all: a terminal may take its time.
                     shared.control.stop(StopCause::Interrupt);
-                    let name = if signal == SIGTERM { "SIGTERM" } else { "Ctrl-C" };
+                    let name = match signal {
+                        SIGTERM => "SIGTERM",
+                        SIGHUP => "SIGHUP",
+                        _ => "Ctrl-C",
+                    };
                     screen.lines(&format!(
                         "{name}: no more requests are sent; writing what was measured (again: stop at once)"
                     ));
@@ -121,6 +130,18 @@ impl Drop for Monitor {
             let _ = thread.join();
         }
     }
+}
+
+/// Whether the process was started with SIGHUP ignored.
+fn hangup_is_ignored() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, SIGHUP))
+}
+
+/// Whether the mask `SigIgn` of a `/proc/<pid>/status` has `signal`.
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (signal - 1) & 1 != 0)
 }
 
 fn tick(watched: &Watched, position: &Position) {
@@ -212,4 +233,16 @@ fn show_phase(
         fraction,
         live: live.as_ref(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_hangup_is_seen() {
+        assert!(ignores("Name:\tx\nSigIgn:\t0000000000001001\n", SIGHUP));
+        assert!(!ignores("SigIgn:\t0000000000001000\n", SIGHUP));
+        assert!(!ignores("", SIGHUP));
+    }
 }

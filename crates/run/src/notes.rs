@@ -122,12 +122,20 @@ pub(crate) fn after(log: &Log, summary: &Summary) {
             ),
         );
     }
-    if content_event_count > 0 && coalesced_event_count > 0 {
-        let share = 100.0 * coalesced_event_count as f64 / content_event_count as f64;
+    let share = 100.0 * coalesced_event_count as f64 / content_event_count.max(1) as f64;
+    if share >= 10.0 {
         let text = format!(
             "{share:.1} % of the events arrived together with the one before and share its time (the server or a proxy batches)"
         );
         log.write(if share > 50.0 { Level::Warning } else { Level::Info }, "answers", &text);
+    }
+}
+
+/// Says that a warmup did not warm anything up.
+pub(crate) fn after_warmup(log: &Log, summary: &Summary) {
+    if summary.failed_count > 0 {
+        let (failed, all) = (summary.failed_count, summary.record_count());
+        log.warning("warmup", &format!("{failed} of {all} warmup requests failed"));
     }
 }
 

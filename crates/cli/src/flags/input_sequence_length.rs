@@ -1,13 +1,13 @@
 //! Flags of the group "Input Sequence Length (ISL)".
 
-use super::{AT_LEAST_0, Flag, Group, Kind, Later};
+use super::{AT_LEAST_0, Flag, Group, Kind, Later, TOKENS};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "--isl",
         &["--prompt-input-tokens-mean", "--synthetic-input-tokens-mean", "--isl"],
         Group::InputSequenceLength,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(TOKENS),
     )
     .value("TOKENS")
     .default("550")

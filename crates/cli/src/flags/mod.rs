@@ -163,6 +163,8 @@ pub struct Bounds {
 }
 
 const AT_LEAST_0: Bounds = Bounds { min: 0.0, above: false, max: f64::MAX, rule: "a number, 0 or more" };
+/// No model takes more; a prompt beyond this is a slip that would fill the memory.
+const TOKENS: Bounds = Bounds { min: 0.0, above: false, max: 2e7, rule: "a number of tokens, 0 to 20000000" };
 const AT_LEAST_1: Bounds = Bounds { min: 1.0, above: false, max: f64::MAX, rule: "a number, 1 or more" };
 const ABOVE_0: Bounds = Bounds { min: 0.0, above: true, max: f64::MAX, rule: "a number above 0" };
 const SHARE: Bounds = Bounds { min: 0.0, above: false, max: 1.0, rule: "a share from 0 to 1" };

@@ -30,6 +30,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--transport grpc", &["--transport", "one of http"]),
     ("--request-timeout-seconds -1", &["--request-timeout-seconds", "0 or more"]),
     ("--request-timeout-seconds 1e300", &["--request-timeout-seconds", "clock"]),
+    ("--isl 1e9", &["--isl", "20000000"]),
     ("--workers-max 1000000", &["--workers-max", "1000000", "1 to 1024"]),
     ("--record-processors 2000", &["--record-processors", "1 to 1024"]),
     ("--uuid-and-strip", &["--uuid-and-strip", "--input-file"]),

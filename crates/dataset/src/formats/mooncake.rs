@@ -15,6 +15,9 @@ use crate::json::{self, Fault, Field};
 use crate::prompt::Prompts;
 use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, check_type, times};
 
+/// No model takes more; a prompt beyond this is a slip that would fill the memory.
+const LONGEST_INPUT: i64 = 20_000_000;
+
 /// Tokens of a block when nothing else is said.
 pub(crate) const BLOCK_SIZE: u32 = 512;
 
@@ -216,6 +219,12 @@ impl MooncakeCheck {
         match input {
             Input::Length => {
                 let length = json::integer("input_length", value)?;
+                if length > LONGEST_INPUT {
+                    return Err(Fault::new(
+                        "input_length",
+                        format!("must be at most {LONGEST_INPUT} tokens, is {length}"),
+                    ));
+                }
                 if !self.prompts {
                     return Err(Fault::new(
                         "input_length",

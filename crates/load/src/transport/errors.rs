@@ -27,8 +27,17 @@ pub(crate) fn tls(host: &str, error: &io::Error) -> RequestError {
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>())
         .is_some_and(|error| matches!(error, rustls::Error::InvalidCertificate(_)));
-    let kind = if certificate { "ClientConnectorCertificateError" } else { "ClientConnectorSSLError" };
-    RequestError::new(None, kind, format!("Cannot establish TLS with {host}: {error}"))
+    let plain = error.to_string().contains("InvalidContentType");
+    let (kind, hint) = match (certificate, plain) {
+        (true, _) => {
+            ("ClientConnectorCertificateError", " (AIPERF_HTTP_SSL_VERIFY=0 accepts any certificate)")
+        }
+        (_, true) => {
+            ("ClientConnectorSSLError", " (if the server speaks no TLS, the URL begins with http://)")
+        }
+        _ => ("ClientConnectorSSLError", ""),
+    };
+    RequestError::new(None, kind, format!("Cannot establish TLS with {host}: {error}{hint}"))
 }
 
 /// The peer closed before any byte of the answer.

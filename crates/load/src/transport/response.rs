@@ -32,7 +32,7 @@ pub(crate) trait Sink {
 /// Why bytes are not a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ParseError {
-    #[error("the answer is not HTTP/1.1")]
+    #[error("the answer is not HTTP/1.1 (if the server speaks TLS, the URL begins with https://)")]
     NotHttp,
     #[error("the head of the answer is longer than 64 KiB")]
     HeadTooLong,

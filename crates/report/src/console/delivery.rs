@@ -10,6 +10,9 @@ use crate::results::RunResults;
 use crate::style::{Palette, Style};
 use crate::text::wrap;
 
+/// A first fill of a closed loop slower than this is worth a line.
+const SLOW_FILL_NS: u64 = 10_000_000;
+
 /// The verdict and what it rests on; unknown parts are left out.
 pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, out: &mut String) {
     let Some(delivery) = results.profiling().and_then(|phase| phase.load_delivery.as_ref()) else { return };
@@ -31,6 +34,11 @@ pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, 
         facts.lateness.map(|spread| {
             format!("Lateness  p50 {}, p99 {}, max {}", ms(spread.p50), ms(spread.p99), ms(spread.max))
         }),
+        // Not part of lateness, yet part of the latencies from the intended start below.
+        facts
+            .initial_fill_ns
+            .filter(|&fill| fill >= SLOW_FILL_NS)
+            .map(|fill| format!("Fill      the slots took {} to fill at the start", ms(fill as f64))),
         client(facts),
         latency("Latency   ", facts.service.request_latency, facts.from_intended.request_latency),
         latency("TTFT      ", facts.service.time_to_first_token, facts.from_intended.time_to_first_token),

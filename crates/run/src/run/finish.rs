@@ -15,6 +15,7 @@ use aiperf_types::PhaseKind;
 use super::{Run, RunEnd, context};
 use crate::compute::{Shared, origin};
 use crate::delivery::{Used, facts};
+use crate::error::remedy;
 use crate::monitor::Monitor;
 use crate::notes;
 
@@ -67,6 +68,9 @@ impl Run<'_> {
         if let Some(profiling) = run_results.profiling() {
             notes::after(&log, &profiling.summary);
         }
+        if let Some(warmup) = run_results.warmup() {
+            notes::after_warmup(&log, &warmup.summary);
+        }
         show(config, &run_results);
         for failure in &failures {
             log.error("export", failure);
@@ -80,6 +84,9 @@ impl Run<'_> {
         }
         if let Some(fault) = &fault {
             log.error("dataset", fault);
+        }
+        if successes == 0 {
+            log.error("run", "no request succeeded: the run has failed (exit code 1)");
         }
         let aborted = matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
         if successes == 0 || aborted || !failures.is_empty() {
@@ -135,7 +142,9 @@ fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec
     if let Some(inputs) = &shared.inputs {
         match inputs.finish(dataset, &shared.format) {
             Ok(path) => written.push(WrittenFile { label: "Inputs JSON", path }),
-            Err(error) => failures.push(format!("Inputs JSON: {error}")),
+            Err(error) => {
+                failures.push(format!("Inputs JSON: cannot write inputs.json: {error}; {}", remedy(&error)));
+            }
         }
     }
     (written, failures)

@@ -140,6 +140,8 @@ struct Run<'a> {
     token_source: String,
     /// The server, when it is asked directly; for a question after a run without success.
     direct: Option<Origin>,
+    /// Keeps other runs out of the result folder.
+    _claim: std::fs::File,
 }
 
 impl Run<'_> {

@@ -1,5 +1,7 @@
 //! Making ready: files, threads, connections.
 
+use std::fs::{File, TryLockError};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -58,6 +60,7 @@ impl<'a> Run<'a> {
         let redactor = Redactor::new(config);
         let screen = Arc::new(Screen::stderr(config.tuning.color));
         let folder = |cause| StartFailure::Folder { dir: config.output.dir.display().to_string(), cause };
+        let claim = claim(&config.output.dir)?;
         prepare_dir(&config.output.dir).map_err(folder)?;
         let level = Level::from_number(config.runtime.log_level);
         let log =
@@ -152,7 +155,20 @@ impl<'a> Run<'a> {
             zero_ms,
             token_source,
             direct,
+            _claim: claim,
         })
+    }
+}
+
+/// Keeps other runs out of a result folder for as long as the file is open. Nothing is left behind.
+fn claim(dir: &Path) -> Result<File, StartFailure> {
+    let name = || dir.display().to_string();
+    let open = std::fs::create_dir_all(dir).and_then(|()| File::open(dir));
+    let folder = open.map_err(|cause| StartFailure::Folder { dir: name(), cause })?;
+    match folder.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(StartFailure::FolderTaken(name())),
+        // A file system without locks is no reason not to run.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(folder),
     }
 }
 
@@ -200,5 +216,20 @@ fn writes_inputs(config: &RunConfig) -> bool {
         DatasetSource::File(file) => {
             matches!(file.format, FileFormat::SingleTurn | FileFormat::MultiTurn | FileFormat::RandomPool)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_claimed_by_one_run_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = claim(dir.path()).unwrap();
+        assert!(matches!(claim(dir.path()), Err(StartFailure::FolderTaken(_))));
+        drop(first);
+        claim(dir.path()).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }
