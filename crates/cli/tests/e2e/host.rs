@@ -1,7 +1,7 @@
 //! A host or a network in the way.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::{Live, Mock, Place, Ran, shell};
 
@@ -9,10 +9,16 @@ const MOCK: &str = "mock://?ttft=1ms&itl=0&tokens=2";
 
 /// Runs `aiperf profile` below a shell; `before` stands in front of it, `after` behind it.
 fn in_shell(place: &Place, before: &str, url: &str, flags: &str, after: &str) -> Ran {
+    Live::start(&mut command_in_shell(place, before, url, flags, after)).end()
+}
+
+fn command_in_shell(place: &Place, before: &str, url: &str, flags: &str, after: &str) -> Command {
     let script = format!(
         "{before} \"$AIPERF\" profile --model demo --tokenizer builtin --ui none --artifact-dir out --url '{url}' {flags} {after}"
     );
-    Live::start(shell(&script).current_dir(place.root())).end()
+    let mut command = shell(&script);
+    command.current_dir(place.root());
+    command
 }
 
 /// <https://github.com/kubernetes-sigs/inference-perf/issues/50>: limits are checked against the plan before the run.
@@ -37,27 +43,27 @@ fn inference_perf_50_too_few_descriptors_are_refused_before_the_run() {
 /// beforehand. The run goes on, every failure is counted, the verdict names the limit.
 #[test]
 fn dynamo_11801_descriptors_that_run_out_during_the_run_are_reported() {
-    let place = Place::new();
-    let mock = Mock::start(&[("ttft", "700ms"), ("itl", "0"), ("tokens", "2"), ("usage", "estimate")]);
-    let flags = "--request-rate 800 --arrival-pattern constant --request-count 400 --isl 16 --random-seed 1";
-    in_shell(&place, "ulimit -n 230;", &mock.url(), flags, "").with_code(0);
-    let results = place.results();
-    results.assert_complete(false);
-    results.assert_all_accounted_for();
-    let summary = results.summary();
-    let delivery = &summary["load_delivery"];
-    assert!(delivery["client"]["resource_error_count"].as_u64().unwrap() > 0, "{delivery}");
-    let reasons: Vec<&str> = delivery["reasons"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|reason| reason["code"].as_str().unwrap())
-        .collect();
-    assert!(reasons.contains(&"client_limits"), "{delivery}");
-    assert!(results.text("profile_export_console.txt").contains("ulimit -n"));
-    // Strictly taken, such a run is no measurement.
-    let place = Place::new();
-    in_shell(&place, "ulimit -n 230;", &mock.url(), &format!("{flags} --strict-load"), "").with_code(3);
+    for (strict, code) in [("", 0), ("--strict-load", 3)] {
+        let place = Place::new();
+        // Nothing is given back: descriptors run out however slow the host is.
+        let mock =
+            Mock::start(&[("ttft", "1ms"), ("tokens", "2"), ("usage", "estimate"), ("plan", "ok:hang*1000")]);
+        let flags =
+            format!("--request-rate 800 --arrival-pattern constant --request-count 400 --isl 16 {strict}");
+        let live = Live::start(&mut command_in_shell(&place, "ulimit -n 230; exec", &mock.url(), &flags, ""));
+        live.await_err("first failed request");
+        live.signal(rustix::process::Signal::INT);
+        let ran = live.end().with_code(code);
+        assert!(ran.err.contains("Too many open files"), "{}", ran.err);
+        let results = place.results();
+        results.assert_complete(true);
+        results.assert_all_accounted_for();
+        let delivery = results.summary()["load_delivery"].clone();
+        assert!(delivery["client"]["resource_error_count"].as_u64().unwrap() > 0, "{delivery}");
+        let reasons = delivery["reasons"].as_array().unwrap();
+        assert!(reasons.iter().any(|reason| reason["code"] == "client_limits"), "{delivery}");
+        assert!(results.text("profile_export_console.txt").contains("ulimit -n"));
+    }
 }
 
 /// A file that may not grow stands for a disk that is full: no rights are needed for it.
