@@ -214,7 +214,9 @@ fn sample_tree(root: i32, seen: &mut BTreeMap<i32, Member>) {
         }
         if at == root {
             let member = seen.entry(pid).or_default();
-            member.cpu_sec = member.cpu_sec.max(threads_cpu_sec(pid).iter().sum());
+            // Ticks of 10 ms, threads that have ended included.
+            let ticks = stat_field(pid, 14).unwrap_or(0) + stat_field(pid, 15).unwrap_or(0);
+            member.cpu_sec = member.cpu_sec.max(ticks as f64 / 100.0);
             member.peak_bytes = member.peak_bytes.max(peak_bytes(pid).unwrap_or(0));
         }
     }
