@@ -81,10 +81,16 @@ impl Inputs {
         }
     }
 
-    /// Makes and writes what is missing, and closes the file.
-    pub(crate) fn finish(&self, dataset: &dyn Dataset, format: &Format) -> io::Result<PathBuf> {
+    /// Makes and writes what is missing (unless the user wants an end: `complete` is false then), and closes the
+    /// file.
+    pub(crate) fn finish(
+        &self,
+        dataset: &dyn Dataset,
+        format: &Format,
+        complete: bool,
+    ) -> io::Result<PathBuf> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.failure.is_none() && state.next < dataset.len().known() {
+        while complete && state.failure.is_none() && state.next < dataset.len().known() {
             state.catch_up();
             let index = state.next;
             if index >= dataset.len().known() {

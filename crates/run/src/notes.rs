@@ -1,15 +1,16 @@
 //! What is worth saying around a run and stands in no table.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use aiperf_clock::{nanos, now};
 use aiperf_config::{DatasetSource, LoadMode, RunConfig};
 use aiperf_dataset::{Dataset, NoteLevel};
 use aiperf_endpoint::Format;
 use aiperf_load::transport::Origin;
-use aiperf_metrics::Summary;
+use aiperf_metrics::{Metric, Summary};
 use aiperf_report::{Level, Log};
 use aiperf_types::RequestRecord;
 
@@ -104,7 +105,13 @@ fn slow_governor() -> bool {
 }
 
 /// Says what the records of the profiling phase show and no table does.
-pub(crate) fn after(log: &Log, summary: &Summary) {
+pub(crate) fn after(log: &Log, summary: &Summary, server_counts: bool) {
+    if server_counts && summary.valid_count > 0 && summary.block(Metric::UsagePromptTokens).is_none() {
+        log.warning(
+            "tokens",
+            "--use-server-token-count is given and the server reports no usage: there are no figures in tokens; drop the flag to count with a tokenizer",
+        );
+    }
     let Summary {
         not_streamed_count, skipped_event_count, content_event_count, coalesced_event_count, ..
     } = *summary;
@@ -147,14 +154,22 @@ pub(crate) fn models(origin: &Origin) -> Option<Vec<String>> {
         return None;
     }
     let base = origin.path.find("/v1/").map_or("", |at| &origin.path[..at]);
-    let mut stream = TcpStream::connect((origin.host.as_str(), origin.port)).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    let deadline = now().plus(nanos(PATIENCE));
+    let address = (origin.host.as_str(), origin.port).to_socket_addrs().ok()?.next()?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
+    stream.set_read_timeout(Some(PATIENCE / 4)).ok()?;
     let host = &origin.host_header;
     write!(stream, "GET {base}/v1/models HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n")
         .ok()?;
     let mut answer = Vec::new();
+    let mut part = [0; 4096];
     // What came before a time-out or an early end is looked at all the same.
-    let _ = stream.take(1 << 20).read_to_end(&mut answer);
+    while let Ok(n @ 1..) = stream.read(&mut part) {
+        answer.extend_from_slice(&part[..n]);
+        if answer.len() > 1 << 20 || now() > deadline {
+            break;
+        }
+    }
     let answer = String::from_utf8_lossy(&answer);
     let (head, body) = answer.split_once("\r\n\r\n")?;
     if head.split_ascii_whitespace().nth(1)? != "200" {

@@ -45,7 +45,7 @@ impl Run<'_> {
             }
             phases.push(results(&mut store, &context, phase, index as u16, outcome, used));
         }
-        let (written, mut failures) = close_files(&shared, dataset.as_ref());
+        let (written, mut failures) = close_files(&shared, dataset.as_ref(), stopped.is_none());
 
         let profiling = phases.iter().rev().find(|phase| phase.kind == PhaseKind::Profiling);
         let successes = profiling.map_or(0, |phase| phase.summary.valid_count);
@@ -66,7 +66,7 @@ impl Run<'_> {
         };
         failures.extend(export_all(&mut run_results).iter().map(ToString::to_string));
         if let Some(profiling) = run_results.profiling() {
-            notes::after(&log, &profiling.summary);
+            notes::after(&log, &profiling.summary, config.endpoint.use_server_token_count);
         }
         if let Some(warmup) = run_results.warmup() {
             notes::after_warmup(&log, &warmup.summary);
@@ -125,7 +125,7 @@ fn results(
 }
 
 /// Closes the files that were written during the run; what they are, and what failed.
-fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec<String>) {
+fn close_files(shared: &Shared, dataset: &dyn Dataset, complete: bool) -> (Vec<WrittenFile>, Vec<String>) {
     let mut written = Vec::new();
     let mut failures = Vec::new();
     for (sink, label) in [(&shared.records, "Records JSONL"), (&shared.raw, "Raw Records")] {
@@ -140,7 +140,7 @@ fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec
         }
     }
     if let Some(inputs) = &shared.inputs {
-        match inputs.finish(dataset, &shared.format) {
+        match inputs.finish(dataset, &shared.format, complete) {
             Ok(path) => written.push(WrittenFile { label: "Inputs JSON", path }),
             Err(error) => {
                 failures.push(format!("Inputs JSON: cannot write inputs.json: {error}; {}", remedy(&error)));
