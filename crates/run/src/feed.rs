@@ -23,7 +23,7 @@ const BYTES_AHEAD: u64 = 16 << 20;
 /// Requests due within so many ms of T0 are ready at T0 …
 const PRIME_MS: f64 = 20.0;
 /// … unless making them takes longer than this.
-const PRIME_FOR: Duration = Duration::from_millis(100);
+const PRIME_FOR: Duration = Duration::from_millis(250);
 const PRIME_STEP: Duration = Duration::from_micros(200);
 
 /// How large prepared conversations have been so far.
