@@ -354,24 +354,24 @@ fn the_view_follows_the_terminal_until_it_is_chosen() {
 
 #[test]
 fn the_folder_of_a_run_is_named_after_it() {
-    let environment = Environment { directory: "/work".into(), ..Environment::default() };
+    let environment = Environment { directory: "/home/me".into(), ..Environment::default() };
     let dir = |line: &str| {
         let words = crate::support::words(line);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         settle_with(&words, &environment, &Told::default()).unwrap().config.output.dir
     };
-    assert_eq!(dir(""), PathBuf::from("/work/artifacts/m-openai-chat-concurrency1"));
-    assert_eq!(dir("--concurrency 3"), PathBuf::from("/work/artifacts/m-openai-chat-concurrency3"));
+    assert_eq!(dir(""), PathBuf::from("/home/me/artifacts/m-openai-chat-concurrency1"));
+    assert_eq!(dir("--concurrency 3"), PathBuf::from("/home/me/artifacts/m-openai-chat-concurrency3"));
     assert_eq!(
         dir("--concurrency 3 --request-rate 20 --endpoint-type completions"),
-        PathBuf::from("/work/artifacts/m-openai-completions-concurrency3-request_rate20.0")
+        PathBuf::from("/home/me/artifacts/m-openai-completions-concurrency3-request_rate20.0")
     );
-    assert_eq!(dir("--request-rate 10.5"), PathBuf::from("/work/artifacts/m-openai-chat-request_rate10.5"));
+    assert_eq!(dir("--request-rate 10.5"), PathBuf::from("/home/me/artifacts/m-openai-chat-request_rate10.5"));
     assert_eq!(
         dir("--input-file @mooncake_hash.jsonl --concurrency 3"),
-        PathBuf::from("/work/artifacts/m-openai-chat-fixed_schedule")
+        PathBuf::from("/home/me/artifacts/m-openai-chat-fixed_schedule")
     );
-    assert_eq!(dir("--artifact-dir out/x"), PathBuf::from("/work/out/x"));
+    assert_eq!(dir("--artifact-dir out/x"), PathBuf::from("/home/me/out/x"));
     assert_eq!(dir("--artifact-dir /out"), PathBuf::from("/out"));
     let typed = aiperf_cli::typed::Typed::parse(["profile", "-m", "org/mock-model"]).unwrap();
     let settled = aiperf_cli::settle::settle(&typed, &environment, &Told::default()).unwrap();
