@@ -366,7 +366,10 @@ fn the_folder_of_a_run_is_named_after_it() {
         dir("--concurrency 3 --request-rate 20 --endpoint-type completions"),
         PathBuf::from("/home/me/artifacts/m-openai-completions-concurrency3-request_rate20.0")
     );
-    assert_eq!(dir("--request-rate 10.5"), PathBuf::from("/home/me/artifacts/m-openai-chat-request_rate10.5"));
+    assert_eq!(
+        dir("--request-rate 10.5"),
+        PathBuf::from("/home/me/artifacts/m-openai-chat-request_rate10.5")
+    );
     assert_eq!(
         dir("--input-file @mooncake_hash.jsonl --concurrency 3"),
         PathBuf::from("/home/me/artifacts/m-openai-chat-fixed_schedule")
