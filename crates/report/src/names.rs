@@ -1,10 +1,5 @@
 //! Names of files and folders of a run.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-
-use aiperf_config::{EndpointKind, LoadMode};
-
 /// The marker that is written last of all.
 pub const READY_MARKER: &str = ".aiperf_results_ready.json";
 /// The log, below the artifact folder.
@@ -16,24 +11,6 @@ pub const PHASE_MANIFEST: &str = "phase_manifest.json";
 /// Summary of one phase, below its own folder.
 pub(crate) const PHASE_SUMMARY: &str = "profile_export_aiperf";
 
-/// Suffixes that are cut from a chosen prefix, longest first where one ends another.
-const KNOWN_SUFFIXES: [&str; 14] = [
-    "_server_metrics.parquet",
-    "_server_metrics.jsonl",
-    "_server_metrics.json",
-    "_server_metrics.csv",
-    "_network_latency.jsonl",
-    "_gpu_telemetry.jsonl",
-    "_timeslices.csv",
-    "_timeslices.json",
-    "_console.txt",
-    "_raw.jsonl",
-    ".parquet",
-    ".csv",
-    ".json",
-    ".jsonl",
-];
-
 /// Names of the exported files, with or without a chosen prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileNames {
@@ -41,14 +18,9 @@ pub struct FileNames {
 }
 
 impl FileNames {
-    /// Names for a prefix as typed: `foo`, or the name of any file it would give (`foo_raw.jsonl`).
+    /// Names for a settled prefix: one without the ending of a file.
     pub fn new(prefix: Option<&str>) -> FileNames {
-        let cut = |typed: &str| {
-            let suffix =
-                KNOWN_SUFFIXES.iter().find(|suffix| typed.len() > suffix.len() && typed.ends_with(**suffix));
-            typed[..typed.len() - suffix.map_or(0, |suffix| suffix.len())].to_owned()
-        };
-        FileNames { prefix: prefix.map(cut) }
+        FileNames { prefix: prefix.map(str::to_owned) }
     }
 
     fn name(&self, chosen: &str, default: &str) -> String {
@@ -118,65 +90,17 @@ impl FileNames {
     }
 }
 
-/// The folder of a run for which none was chosen: `artifacts/<model>-openai-<endpoint>-<stimulus>`.
-pub fn default_artifact_dir(
-    models: &[String],
-    kind: EndpointKind,
-    mode: &LoadMode,
-    concurrency: Option<u32>,
-) -> PathBuf {
-    let mut name = models.first().map_or("", String::as_str).replace('/', "_");
-    if models.len() > 1 {
-        name.push_str("_multi");
-    }
-    name.push_str("-openai-");
-    name.push_str(kind.name());
-    if let (Some(limit), LoadMode::Burst | LoadMode::Rate { .. }) = (concurrency, mode) {
-        let _ = write!(name, "-concurrency{limit}");
-    }
-    match mode {
-        LoadMode::Burst => {}
-        LoadMode::Rate { rate, .. } => {
-            // A float always shows its fraction: `20.0`.
-            let _ = write!(name, "-request_rate{rate:?}");
-        }
-        LoadMode::FixedSchedule(_) => name.push_str("-fixed_schedule"),
-    }
-    Path::new("artifacts").join(name)
-}
-
 #[cfg(test)]
 mod tests {
-    use aiperf_config::{Arrival, FixedSchedule};
-
     use super::*;
 
     #[test]
-    fn a_prefix_may_be_typed_as_any_of_its_files() {
-        for typed in ["foo", "foo.json", "foo_raw.jsonl", "foo_server_metrics.parquet", "foo_timeslices.csv"]
-        {
-            assert_eq!(FileNames::new(Some(typed)).raw(), "foo_raw.jsonl", "{typed}");
-        }
+    fn a_prefix_takes_the_place_of_the_usual_name() {
+        assert_eq!(FileNames::new(Some("foo")).raw(), "foo_raw.jsonl");
         assert_eq!(FileNames::new(Some("demo")).summary_csv(), "demo.csv");
-        assert_eq!(FileNames::new(Some(".json")).summary_json(), ".json.json");
+        // Endings are cut once, when the run is settled.
+        assert_eq!(FileNames::new(Some("foo.json")).summary_json(), "foo.json.json");
         assert_eq!(FileNames::new(None).summary_json(), "profile_export_aiperf.json");
         assert_eq!(FileNames::new(None).records(), "profile_export.jsonl");
-    }
-
-    #[test]
-    fn the_default_folder_names_model_endpoint_and_load() {
-        let models = ["org/mock-model".to_owned(), "b".to_owned()];
-        let rate = LoadMode::Rate { rate: 20.0, arrival: Arrival::Poisson };
-        let name = |models: &[String], mode, limit| {
-            default_artifact_dir(models, EndpointKind::Chat, mode, limit).to_str().unwrap().to_owned()
-        };
-        assert_eq!(
-            name(&models[..1], &rate, Some(3)),
-            "artifacts/org_mock-model-openai-chat-concurrency3-request_rate20.0"
-        );
-        assert_eq!(name(&models, &rate, None), "artifacts/org_mock-model_multi-openai-chat-request_rate20.0");
-        assert_eq!(name(&models[1..], &LoadMode::Burst, Some(1)), "artifacts/b-openai-chat-concurrency1");
-        let schedule = LoadMode::FixedSchedule(FixedSchedule::default());
-        assert_eq!(name(&models[1..], &schedule, Some(8)), "artifacts/b-openai-chat-fixed_schedule");
     }
 }
