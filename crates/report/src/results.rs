@@ -60,6 +60,8 @@ pub struct RunResults<'run> {
     pub token_source: String,
     /// Files that were written while the run lasted.
     pub written: Vec<WrittenFile>,
+    /// A file of the run itself could not be written to its end.
+    pub has_partial_file: bool,
     /// The log, when there is one.
     pub log_file: Option<PathBuf>,
 }

@@ -63,7 +63,7 @@ pub fn export_all(results: &mut RunResults<'_>) -> Vec<ExportFailure> {
     if let Err(source) = remove_stale(&dir, &names, &kept) {
         failed("Removal of an earlier run's files", source);
     }
-    let partial = !failures.is_empty();
+    let partial = results.has_partial_file || !failures.is_empty();
     let marker =
         format!("{{\"ready\":true,\"was_cancelled\":{},\"partial\":{partial}}}", results.was_cancelled);
     if let Err(source) = write_atomic(dir.join(READY_MARKER), marker.as_bytes()) {

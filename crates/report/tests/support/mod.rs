@@ -216,6 +216,7 @@ pub(crate) fn results(config: &RunConfig, phases: Vec<PhaseResults>) -> RunResul
         incomplete_reason: None,
         token_source: "builtin".into(),
         written: Vec::new(),
+        has_partial_file: false,
         log_file: None,
     }
 }

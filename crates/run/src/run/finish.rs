@@ -62,6 +62,7 @@ impl Run<'_> {
             incomplete_reason: incomplete_reason(stopped, fault.as_deref()),
             token_source: self.token_source,
             written,
+            has_partial_file: !failures.is_empty(),
             log_file: log.path().map(Path::to_path_buf),
         };
         failures.extend(export_all(&mut run_results).iter().map(ToString::to_string));
