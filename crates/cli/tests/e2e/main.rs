@@ -17,5 +17,6 @@ mod interrupts;
 mod load_delivery;
 mod progress;
 mod records;
+mod schema;
 mod secrets;
 mod support;
