@@ -2,6 +2,7 @@
 
 use clap::{Arg, ArgAction, Command};
 
+use crate::commands::dataset;
 use crate::flags::{self, Flag, Kind};
 use crate::{help, mock_flags};
 
@@ -39,6 +40,7 @@ fn build(flags: impl Iterator<Item = Arg>) -> Command {
                 .args(flags),
         )
         .subcommand(mock_flags::command())
+        .subcommand(dataset::command())
         .subcommand(
             Command::new("completions").about("Print a completion script for a shell").arg(
                 Arg::new("shell")

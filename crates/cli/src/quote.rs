@@ -53,6 +53,11 @@ pub(crate) fn command_line(arguments: &[String]) -> String {
     line
 }
 
+/// A command for a shell, quoted only where it must be.
+pub(crate) fn words(words: &[String]) -> String {
+    words.iter().map(|word| plain_or_quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
 fn redact(value: &str, after: After) -> Cow<'_, str> {
     match after {
         After::Anything => Cow::Owned(redact_text(value)),

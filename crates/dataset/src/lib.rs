@@ -7,6 +7,7 @@ mod detect;
 mod error;
 mod file;
 mod formats;
+mod from_run;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod growing;
@@ -30,6 +31,7 @@ use aiperf_types::Conversation;
 
 pub use detect::{Detected, Timing, detect, first_record_timing};
 pub use error::{DatasetError, Invalid, Place};
+pub use from_run::{Converted, PhaseChoice, from_run};
 pub use note::{Note, NoteLevel};
 pub use open::open;
 pub use sampler::Sampler;

@@ -1,6 +1,7 @@
 //! One module per command; each says how the program ends.
 
 pub mod completions;
+pub mod dataset;
 pub mod mock_server;
 pub mod profile;
 
@@ -35,6 +36,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
             profile::run(matches, texts)
         }
         Some(("mock-server", matches)) => mock_server::run(matches),
+        Some(("dataset", matches)) => dataset::run(matches),
         Some(("completions", matches)) => completions::run(matches),
         // Invariant: clap requires one of the commands it was given.
         _ => ExitStatus::Usage,

@@ -11,6 +11,7 @@ mod determinism;
 mod documents;
 mod exit_codes;
 mod field_faults;
+mod from_run;
 mod golden;
 mod host;
 mod interrupts;

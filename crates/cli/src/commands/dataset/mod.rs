@@ -1,0 +1,33 @@
+//! `aiperf dataset …`: what can be done with data without sending it. One line per subcommand.
+
+mod from_run;
+
+use clap::{ArgMatches, Command};
+
+use crate::exit::ExitStatus;
+
+/// One subcommand: its arguments, and what it does.
+struct Subcommand {
+    command: fn() -> Command,
+    run: fn(&ArgMatches) -> ExitStatus,
+}
+
+/// All of them, in the order of the help.
+const ALL: [Subcommand; 1] = [Subcommand { command: from_run::command, run: from_run::run }];
+
+/// The group, as clap sees it.
+pub(crate) fn command() -> Command {
+    Command::new("dataset")
+        .about("Make, look up and check data sets")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .subcommands(ALL.iter().map(|subcommand| (subcommand.command)()))
+}
+
+pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
+    let Some((name, matches)) = matches.subcommand() else { return ExitStatus::Usage };
+    // Invariant: clap requires one of the subcommands it was given.
+    let found = ALL.iter().find(|subcommand| (subcommand.command)().get_name() == name);
+    found.map_or(ExitStatus::Usage, |subcommand| (subcommand.run)(matches))
+}
