@@ -2,16 +2,18 @@
 //! rooms downstream read it and never reject any of it.
 
 mod credential;
+mod format;
 mod run;
 mod secret;
 mod tuning;
 
 pub use credential::{basic_credential, secrets_of_url};
+pub use format::FileFormat;
 pub use run::{
     Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig,
-    EndpointKind, ExportLevel, FileDataset, FileFormat, FixedSchedule, Header, IpVersion, LoadMode, Normal,
-    OutputConfig, PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, StopRule, SyntheticDataset,
-    Target, TokenizerConfig, TokenizerSource, Ui,
+    EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, IpVersion, LoadMode, Normal, OutputConfig,
+    PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, StopRule, SyntheticDataset, Target,
+    TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, redact_text};
 pub use tuning::Tuning;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{Secret, SecretUrl, Tuning};
+use crate::{FileFormat, Secret, SecretUrl, Tuning};
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug)]
@@ -287,47 +287,6 @@ pub struct SyntheticDataset {
     pub shared_system_prompt_length: Option<u32>,
     /// Tokens of a user message put before each conversation.
     pub user_context_prompt_length: Option<u32>,
-}
-
-/// A file format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileFormat {
-    /// One request per line.
-    SingleTurn,
-    /// One conversation per line.
-    MultiTurn,
-    /// A pool to draw from.
-    RandomPool,
-    /// Lengths, hash ids, texts, messages or payloads with recorded times.
-    MooncakeTrace,
-    /// Whole bodies, one per line.
-    RawPayload,
-    /// The layout of `inputs.json`.
-    InputsJson,
-}
-
-impl FileFormat {
-    /// Every format that is built.
-    pub const ALL: [FileFormat; 6] = [
-        FileFormat::SingleTurn,
-        FileFormat::MultiTurn,
-        FileFormat::RandomPool,
-        FileFormat::MooncakeTrace,
-        FileFormat::RawPayload,
-        FileFormat::InputsJson,
-    ];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            FileFormat::SingleTurn => "single_turn",
-            FileFormat::MultiTurn => "multi_turn",
-            FileFormat::RandomPool => "random_pool",
-            FileFormat::MooncakeTrace => "mooncake_trace",
-            FileFormat::RawPayload => "raw_payload",
-            FileFormat::InputsJson => "inputs_json",
-        }
-    }
 }
 
 /// A file or folder to read.

@@ -1,10 +1,216 @@
-//! One file per format.
+//! The table of file formats: one file per format, one line here. Whatever differs from format to format is said
+//! by its entry; nothing else asks which format it has.
 
-pub(crate) mod inputs_json;
-pub(crate) mod media;
-pub(crate) mod mooncake;
-pub(crate) mod multi_turn;
-pub(crate) mod parts;
-pub(crate) mod random_pool;
-pub(crate) mod raw_payload;
-pub(crate) mod single_turn;
+mod inputs_json;
+mod later;
+mod media;
+mod mooncake;
+mod multi_turn;
+mod parts;
+mod random_pool;
+mod raw_payload;
+mod single_turn;
+mod speed_bench;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use aiperf_config::{Corpus, FileFormat};
+
+use crate::look::Look;
+use crate::open::Opening;
+use crate::{Dataset, DatasetError};
+
+/// A file format.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// Which one it is.
+    pub format: FileFormat,
+    /// What a record of it is, in a few words.
+    pub record: &'static str,
+    /// How files of it are written.
+    pub files: Files,
+    /// Whether Parquet files are read wherever JSONL is.
+    pub parquet: bool,
+    /// Whether it records when requests were sent, so that it can be replayed, scaled and thinned out.
+    pub trace: bool,
+    /// Whether records may carry the times of a fixed schedule.
+    pub timed: bool,
+    /// Whether a recorded time in the first record makes a fixed schedule of a run.
+    pub promotes: bool,
+    /// Whether texts are made by the run, so that a tokenizer is needed.
+    pub makes_text: bool,
+    /// Whether its requests are written out as a whole: what the run makes or reads text from, not what is on
+    /// disk in full already.
+    pub writes_inputs: bool,
+    /// Tokens of a hash block when nothing else is said.
+    pub block_size: Option<u32>,
+    /// What prompts are cut from when nothing else is said.
+    pub corpus: Option<Corpus>,
+    /// The options that act on it, of those that do not act on every file.
+    pub options: &'static [&'static str],
+    /// Whether what is seen of a path fits; never a matter of reading all of it.
+    pub(crate) fits: fn(&Format, &Look) -> bool,
+    /// Which times the first record carries.
+    pub(crate) times: fn(&Look) -> FirstTimes,
+    /// Which files of a folder are read; none where a folder cannot be read.
+    pub(crate) folder: Folder,
+    /// Makes a dataset of it; absent as long as it is not built.
+    pub(crate) open: Option<Open>,
+}
+
+/// Makes a dataset.
+pub(crate) type Open = fn(Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError>;
+
+/// How files are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    /// One JSON value on each line.
+    Jsonl,
+    /// One JSON document.
+    Json,
+    /// Rows below a line of column names.
+    Csv,
+    /// A Parquet or Arrow file.
+    Parquet,
+}
+
+/// Times of a first record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FirstTimes {
+    pub(crate) timestamp: bool,
+    pub(crate) delay: bool,
+}
+
+/// Which files of a folder are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Folder {
+    /// None: one file is read.
+    Never,
+    /// Those that the function keeps, by name.
+    Files(fn(&Path) -> bool),
+}
+
+impl Format {
+    /// A format that is not built, without times and options: where entries start from.
+    pub(crate) const fn new(format: FileFormat, files: Files, record: &'static str) -> Format {
+        Format {
+            format,
+            record,
+            files,
+            parquet: false,
+            trace: false,
+            timed: false,
+            promotes: false,
+            makes_text: false,
+            writes_inputs: false,
+            block_size: None,
+            corpus: None,
+            options: &[],
+            fits: |_, _| false,
+            times: |_| FirstTimes { timestamp: false, delay: false },
+            folder: Folder::Never,
+            open: None,
+        }
+    }
+
+    /// The name on the command line.
+    pub const fn name(&self) -> &'static str {
+        self.format.name()
+    }
+
+    /// Whether this version can read it.
+    pub const fn is_built(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether folders of it are read.
+    pub fn reads_folders(&self) -> bool {
+        !matches!(self.folder, Folder::Never)
+    }
+
+    /// Whether `option`, one that does not act on every file, acts on it.
+    pub fn takes(&self, option: &str) -> bool {
+        self.options.contains(&option)
+    }
+}
+
+/// Every format, in the order of [`FileFormat`].
+const TABLE: [Format; FileFormat::ALL.len()] = {
+    const SIMPLE: &[Format] = &[
+        single_turn::FORMAT,
+        multi_turn::FORMAT,
+        random_pool::FORMAT,
+        mooncake::FORMAT,
+        raw_payload::FORMAT,
+        inputs_json::FORMAT,
+        later::BAILIAN_TRACE,
+        later::BURST_GPT_TRACE,
+        later::AZURE_LLM_TRACE,
+        later::BASETEN_TRACE,
+        later::SAGEMAKER_DATA_CAPTURE,
+        later::TRACELAB,
+        later::WEKA_TRACE,
+        later::DAG_JSONL,
+    ];
+    let mut table = [SIMPLE[0]; FileFormat::ALL.len()];
+    let mut at = 0;
+    while at < table.len() {
+        // What follows the others are the splits and categories of SPEED-Bench, which are alike.
+        table[at] = if at < SIMPLE.len() { SIMPLE[at] } else { speed_bench::format_of(FileFormat::ALL[at]) };
+        assert!(table[at].format as usize == at, "the table has the order of FileFormat");
+        at += 1;
+    }
+    table
+};
+
+static FORMATS: [Format; FileFormat::ALL.len()] = TABLE;
+
+/// Every format.
+pub fn formats() -> &'static [Format] {
+    &FORMATS
+}
+
+/// What is said of `format`.
+pub fn format(format: FileFormat) -> &'static Format {
+    &FORMATS[format as usize]
+}
+
+/// The format of this exact name.
+pub(crate) fn named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name() == name)
+}
+
+const fn later() -> usize {
+    let (mut count, mut at) = (0, 0);
+    while at < TABLE.len() {
+        count += !TABLE[at].is_built() as usize;
+        at += 1;
+    }
+    count
+}
+
+/// Names of all formats.
+pub const NAMES: &[&str] = &{
+    let mut names = [""; TABLE.len()];
+    let mut at = 0;
+    while at < TABLE.len() {
+        names[at] = TABLE[at].name();
+        at += 1;
+    }
+    names
+};
+
+/// Names of the formats that are for a later version.
+pub const LATER_NAMES: &[&str] = &{
+    let mut names = [""; later()];
+    let (mut count, mut at) = (0, 0);
+    while at < TABLE.len() {
+        if !TABLE[at].is_built() {
+            names[count] = TABLE[at].name();
+            count += 1;
+        }
+        at += 1;
+    }
+    names
+};

@@ -61,7 +61,7 @@ pub fn fuzz_detect(bytes: &[u8]) {
     with_file(bytes, |path| {
         let _ = crate::detect(path);
         for format in FileFormat::ALL {
-            let _ = crate::first_record_timing(path, format);
+            let _ = crate::first_record_timing(path, *format);
         }
     });
 }
@@ -156,7 +156,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(600))]
 
         #[test]
-        fn no_file_brings_a_loader_down(bytes in document(), format in 0..6usize, fixed: bool, chat: bool) {
+        fn no_file_brings_a_loader_down(bytes in document(), format in 0..FileFormat::ALL.len(), fixed: bool, chat: bool) {
             let endpoint = if chat { EndpointKind::Chat } else { EndpointKind::Completions };
             fuzz_format(FileFormat::ALL[format], &bytes, fixed, endpoint);
         }

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use aiperf_config::{DatasetConfig, DatasetSource, FileDataset as FileConfig, FileFormat, Sampling};
+use aiperf_config::{Corpus, DatasetConfig, DatasetSource, FileDataset as FileConfig, Sampling};
 
 use crate::file::{FileDataset, Finish};
-use crate::formats::{inputs_json, mooncake, multi_turn, random_pool, raw_payload, single_turn};
+use crate::formats::{Folder, Format, format};
 use crate::index::{Rules, index};
-use crate::prompt::Prompts;
-use crate::record::Render;
+use crate::look::has_extension;
+use crate::record::LineFormat;
 use crate::source::{Coding, SourceFile, coding, files_of};
 use crate::{Dataset, DatasetError, OpenContext, synthetic};
 
@@ -33,179 +33,193 @@ fn open_file(
     context: &OpenContext<'_>,
     finish: Finish,
 ) -> Result<Arc<dyn Dataset>, DatasetError> {
-    let format = file.format;
-    let trace = is_trace(format);
-    check_options(file, config, context)?;
-    let (files, is_folder) = sources(&file.path, format)?;
-    let limit = file.entries.unwrap_or(u64::MAX);
-    if limit == 0 {
-        return Err(DatasetError::Empty("--num-dataset-entries is 0: nothing can be sent".into()));
-    }
-    let line_format = match format {
-        FileFormat::SingleTurn => single_turn::format(context.endpoint),
-        FileFormat::MultiTurn => multi_turn::format(context.endpoint),
-        FileFormat::MooncakeTrace => mooncake::format(
-            context.endpoint,
-            context.streaming,
-            file.block_size,
-            Prompts::new(config.corpus, context)?,
-        ),
-        FileFormat::RawPayload => raw_payload::format(context.endpoint, context.streaming),
-        FileFormat::RandomPool => {
-            let batch = if is_folder { [1; 4] } else { file.pool_batch };
-            return random_pool::open(files, context.endpoint, batch, file.entries, context.seed, finish);
-        }
-        FileFormat::InputsJson => {
-            let index = inputs_json::index(&files[0], context.streaming, limit)?;
-            let render: Arc<dyn Render> = Arc::new(raw_payload::Verbatim);
-            return Ok(Arc::new(FileDataset { files, index, render, finish }));
-        }
-    };
-    let rules = Rules {
-        format,
-        endpoint: context.endpoint,
-        fixed_schedule: context.fixed_schedule,
-        window: if context.fixed_schedule { file.window } else { (None, None) },
-        drop_times: trace && file.ignore_trace_delays,
-        delay_cap_ms: config.inter_turn_delay_cap.map(|cap| cap.as_secs_f64() * 1000.0),
-        limit,
-        whole: context.fixed_schedule || config.sampling != Sampling::Sequential || is_folder,
-    };
-    let render = Arc::clone(&line_format.render);
-    let index = index(Arc::clone(&files), line_format, rules, finish.names(), is_folder)?;
-    // Made before the fault is looked at: dropping it ends the reading thread.
-    let dataset = FileDataset { files, index, render, finish };
-    match dataset.fault() {
-        Some(fault) => Err(fault),
-        None => Ok(Arc::new(dataset)),
+    let opening = Opening { format: format(file.format), file, config, context, finish };
+    opening.check_options()?;
+    match opening.format.open {
+        Some(open) => open(opening),
+        None => Err(DatasetError::NotBuilt {
+            what: format!("{}: the dataset type {}", file.path.display(), file.format.name()),
+            help: "convert it to mooncake_trace, single_turn or multi_turn".into(),
+        }),
     }
 }
 
-/// Whether a format records when requests were sent.
-pub(crate) fn is_trace(format: FileFormat) -> bool {
-    format == FileFormat::MooncakeTrace
+/// What a format opens a dataset with.
+pub(crate) struct Opening<'a> {
+    pub(crate) format: &'static Format,
+    pub(crate) file: &'a FileConfig,
+    pub(crate) config: &'a DatasetConfig,
+    pub(crate) context: &'a OpenContext<'a>,
+    pub(crate) finish: Finish,
 }
 
-/// Refuses options that this format cannot follow.
-fn check_options(
-    file: &FileConfig,
-    config: &DatasetConfig,
-    context: &OpenContext<'_>,
-) -> Result<(), DatasetError> {
-    let name = file.format.name();
-    let refuse = |text: String| Err(DatasetError::Unsuitable(text));
-    if file.block_size.is_some() && file.format != FileFormat::MooncakeTrace && !file.detected {
-        return refuse(format!(
-            "--isl-block-size sets the block size of traces; {name} has no blocks, leave it out"
-        ));
+/// The files of a dataset.
+pub(crate) struct Sources {
+    pub(crate) files: Arc<[SourceFile]>,
+    /// They are those of a folder.
+    pub(crate) is_folder: bool,
+}
+
+impl Opening<'_> {
+    /// Tokens of a hash block: those asked for, else those of the format.
+    pub(crate) fn block_size(&self) -> u32 {
+        self.file.block_size.or(self.format.block_size).unwrap_or(DEFAULT_BLOCK_SIZE)
     }
-    if file.block_size == Some(0) {
-        return refuse("--isl-block-size must be above 0".into());
+
+    /// What prompts are cut from: the corpus asked for, else that of the format.
+    pub(crate) fn corpus(&self) -> Option<Corpus> {
+        self.config.corpus.or(self.format.corpus)
     }
-    if file.pool_batch != [1; 4] && (file.format != FileFormat::RandomPool || file.path.is_dir()) {
-        return refuse(format!(
-            "--prompt-batch-size and --image/audio/video-batch-size draw from one random_pool file, and {} is {}; \
-             leave them out",
-            file.path.display(),
-            if file.format == FileFormat::RandomPool { "a folder" } else { name }
-        ));
+
+    /// Most conversations that are loaded.
+    pub(crate) fn limit(&self) -> u64 {
+        self.file.entries.unwrap_or(u64::MAX)
     }
-    if context.fixed_schedule {
-        if matches!(file.format, FileFormat::RandomPool | FileFormat::RawPayload | FileFormat::InputsJson) {
+
+    /// Opens the file, or those files of the folder that the format reads.
+    pub(crate) fn sources(&self) -> Result<Sources, DatasetError> {
+        let path = &self.file.path;
+        let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                DatasetError::Missing { dataset: self.format.name().to_owned(), path: path.clone() }
+            }
+            _ => DatasetError::io(path, &error),
+        })?;
+        if !metadata.is_dir() {
+            self.check_coding(path)?;
+            return Ok(Sources { files: Arc::new([SourceFile::open(path, true)?]), is_folder: false });
+        }
+        let paths = self.files_of_folder(path)?;
+        let mut files = Vec::with_capacity(paths.len());
+        for file in &paths {
+            self.check_coding(file)?;
+            files.push(SourceFile::open(file, false)?);
+        }
+        Ok(Sources { files: files.into(), is_folder: true })
+    }
+
+    fn files_of_folder(&self, path: &Path) -> Result<Vec<std::path::PathBuf>, DatasetError> {
+        let name = self.format.name();
+        let paths = match self.format.folder {
+            Folder::Files(keep) => files_of(path, keep)?,
+            Folder::Never if !files_of(path, |file| has_extension(file, "parquet"))?.is_empty() => {
+                return Err(self.no_parquet(path));
+            }
+            Folder::Never => {
+                return Err(DatasetError::Unreadable {
+                    path: path.to_owned(),
+                    reason: format!("it is a directory, and {name} reads one file; name the file"),
+                });
+            }
+        };
+        if paths.is_empty() {
+            return Err(DatasetError::Empty(format!("{}: the folder has no {name} files", path.display())));
+        }
+        if paths.len() > MOST_FILES {
+            return Err(DatasetError::Unsuitable(format!(
+                "{}: the folder has {} files, at most {MOST_FILES} are read",
+                path.display(),
+                paths.len()
+            )));
+        }
+        Ok(paths)
+    }
+
+    fn check_coding(&self, path: &Path) -> Result<(), DatasetError> {
+        match coding(path)? {
+            Coding::Parquet | Coding::Arrow => Err(self.no_parquet(path)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The answer to a parquet file: some formats never read it, the others do not yet.
+    fn no_parquet(&self, path: &Path) -> DatasetError {
+        if self.format.parquet {
+            return DatasetError::NotBuilt {
+                what: format!("{}: reading parquet files", path.display()),
+                help: "convert the file to JSONL".into(),
+            };
+        }
+        DatasetError::Unsuitable(format!(
+            "{}: {} does not read parquet files; convert the file to JSONL, or choose a format that reads parquet with \
+             --custom-dataset-type",
+            path.display(),
+            self.format.name()
+        ))
+    }
+
+    /// Refuses options that this format cannot follow.
+    fn check_options(&self) -> Result<(), DatasetError> {
+        let (file, name) = (self.file, self.format.name());
+        let refuse = |text: String| Err(DatasetError::Unsuitable(text));
+        if self.limit() == 0 {
+            return Err(DatasetError::Empty("--num-dataset-entries is 0: nothing can be sent".into()));
+        }
+        if file.block_size.is_some() && !self.format.takes("--isl-block-size") && !file.detected {
+            return refuse(format!(
+                "--isl-block-size sets the block size of traces; {name} has no blocks, leave it out"
+            ));
+        }
+        if file.block_size == Some(0) {
+            return refuse("--isl-block-size must be above 0".into());
+        }
+        let batches = self.format.takes("--prompt-batch-size");
+        if file.pool_batch != [1; 4] && (!batches || file.path.is_dir()) {
+            return refuse(format!(
+                "--prompt-batch-size and --image/audio/video-batch-size draw from one random_pool file, and {} is {}; \
+                 leave them out",
+                file.path.display(),
+                if batches { "a folder" } else { name }
+            ));
+        }
+        if !self.context.fixed_schedule {
+            return Ok(());
+        }
+        if !self.format.timed {
             return refuse(format!(
                 "--fixed-schedule needs recorded times, and {name} has none; use --no-fixed-schedule"
             ));
         }
-        if is_trace(file.format) && file.ignore_trace_delays {
+        if self.format.trace && file.ignore_trace_delays {
             return refuse(
                 "--ignore-trace-delays drops the times that --fixed-schedule plays; leave one of them out"
                     .into(),
             );
         }
-        if config.sampling != Sampling::Sequential {
+        if self.config.sampling != Sampling::Sequential {
             return refuse(
                 "--dataset-sampling-strategy has no effect on a fixed schedule, which plays every conversation once; \
                  leave it out or use --no-fixed-schedule"
                     .into(),
             );
         }
+        Ok(())
     }
-    Ok(())
-}
 
-/// The files of a dataset, and whether they are a folder.
-fn sources(path: &Path, format: FileFormat) -> Result<(Arc<[SourceFile]>, bool), DatasetError> {
-    let name = format.name();
-    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            DatasetError::Missing { dataset: name.to_owned(), path: path.to_owned() }
+    /// Indexes the files record by record.
+    pub(crate) fn records(self, format: LineFormat) -> Result<Arc<dyn Dataset>, DatasetError> {
+        let Sources { files, is_folder } = self.sources()?;
+        let fixed_schedule = self.context.fixed_schedule;
+        let rules = Rules {
+            format: self.format.format,
+            endpoint: self.context.endpoint,
+            fixed_schedule,
+            window: if fixed_schedule { self.file.window } else { (None, None) },
+            drop_times: self.format.trace && self.file.ignore_trace_delays,
+            delay_cap_ms: self.config.inter_turn_delay_cap.map(|cap| cap.as_secs_f64() * 1000.0),
+            limit: self.limit(),
+            whole: fixed_schedule || self.config.sampling != Sampling::Sequential || is_folder,
+        };
+        let render = Arc::clone(&format.render);
+        let index = index(Arc::clone(&files), format, rules, self.finish.names(), is_folder)?;
+        // Made before the fault is looked at: dropping it ends the reading thread.
+        let dataset = FileDataset { files, index, render, finish: self.finish };
+        match dataset.fault() {
+            Some(fault) => Err(fault),
+            None => Ok(Arc::new(dataset)),
         }
-        _ => DatasetError::io(path, &error),
-    })?;
-    if !metadata.is_dir() {
-        check_coding(path, format)?;
-        return Ok((Arc::new([SourceFile::open(path, true)?]), false));
-    }
-    let paths = match format {
-        FileFormat::RandomPool => files_of(path, |file| !is_hidden(file))?,
-        FileFormat::RawPayload => {
-            files_of(path, |file| file.extension().is_some_and(|found| found == "jsonl"))?
-        }
-        _ if !files_of(path, |file| file.extension().is_some_and(|found| found == "parquet"))?.is_empty() => {
-            return Err(parquet(path, format));
-        }
-        _ => {
-            return Err(DatasetError::Unreadable {
-                path: path.to_owned(),
-                reason: format!("it is a directory, and {name} reads one file; name the file"),
-            });
-        }
-    };
-    if paths.is_empty() {
-        return Err(DatasetError::Empty(format!("{}: the folder has no {name} files", path.display())));
-    }
-    if paths.len() > MOST_FILES {
-        return Err(DatasetError::Unsuitable(format!(
-            "{}: the folder has {} files, at most {MOST_FILES} are read",
-            path.display(),
-            paths.len()
-        )));
-    }
-    let mut files = Vec::with_capacity(paths.len());
-    for file in &paths {
-        check_coding(file, format)?;
-        files.push(SourceFile::open(file, false)?);
-    }
-    Ok((files.into(), true))
-}
-
-pub(crate) fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-}
-
-fn check_coding(path: &Path, format: FileFormat) -> Result<(), DatasetError> {
-    match coding(path)? {
-        Coding::Parquet | Coding::Arrow => Err(parquet(path, format)),
-        _ => Ok(()),
     }
 }
 
-/// The answer to a parquet file: some formats never read it, the others do not yet.
-fn parquet(path: &Path, format: FileFormat) -> DatasetError {
-    let name = format.name();
-    match format {
-        FileFormat::RandomPool | FileFormat::RawPayload | FileFormat::InputsJson => {
-            DatasetError::Unsuitable(format!(
-                "{}: {name} does not read parquet files; convert the file to JSONL, or choose a format that reads \
-                 parquet with --custom-dataset-type",
-                path.display()
-            ))
-        }
-        FileFormat::SingleTurn | FileFormat::MultiTurn | FileFormat::MooncakeTrace => {
-            DatasetError::NotBuilt {
-                what: format!("{}: reading parquet files", path.display()),
-                help: "convert the file to JSONL".into(),
-            }
-        }
-    }
-}
+/// Tokens of a hash block where neither the options nor the format say so.
+const DEFAULT_BLOCK_SIZE: u32 = 512;

@@ -1,6 +1,6 @@
 //! Flags of the group "Input".
 
-use super::{ABOVE_0, CUSTOM_DATASET_TYPES, Flag, Group, Kind, Later, MORE_DATASET_TYPES};
+use super::{ABOVE_0, Flag, Group, Kind, Later};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--extra-inputs", &["--extra-inputs"], Group::Input, Kind::Texts).value("KEY:VALUE").default("[]").help("Keys added to every request body: key:value pairs (several with commas or spaces), or one JSON object. true, false, null and numbers become JSON values"),
@@ -10,7 +10,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--hf-subset", &["--hf-subset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::PublicDatasets).help("Subset of a hub data set"),
     Flag::new("--hf-weka-dataset", &["--hf-weka-dataset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::AgenticReplay).help("Weka traces from the hub"),
     Flag::new("--dataset-filter", &["--dataset-filter"], Group::Input, Kind::Texts).value("KEY=VALUE").default("[]").not_yet(Later::PublicDatasets).help("Keep only some sessions"),
-    Flag::new("--custom-dataset-type", &["--custom-dataset-type"], Group::Input, Kind::Text).value("TYPE").one_of(CUSTOM_DATASET_TYPES).later(Later::MoreFormats, MORE_DATASET_TYPES).help("Format of --input-file; found by looking at the first record if not given"),
+    Flag::new("--custom-dataset-type", &["--custom-dataset-type"], Group::Input, Kind::Text).value("TYPE").one_of(aiperf_dataset::NAMES).later(Later::MoreFormats, aiperf_dataset::LATER_NAMES).help("Format of --input-file; found by looking at the first record if not given"),
     Flag::new("--ignore-trace-delays", &["--ignore-trace-delays"], Group::Input, Kind::Switch).default("False").help("Drop the recorded times and delays of a trace"),
     Flag::new("--use-think-time-only", &["--use-think-time-only"], Group::Input, Kind::Switch).default("False").not_yet(Later::AgenticReplay).help("Keep only think time of a trace"),
     Flag::new("--max-context-length", &["--max-context-length"], Group::Input, Kind::Count { min: 1 }).value("TOKENS").not_yet(Later::AgenticReplay).help("Longest context of a trace"),

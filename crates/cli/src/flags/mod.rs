@@ -432,59 +432,6 @@ impl Flag {
 /// Arrival patterns.
 const ARRIVAL_PATTERNS: &[&str] = &["concurrency-burst", "constant", "gamma", "poisson"];
 
-/// Every dataset format with a name, those that are built first.
-const CUSTOM_DATASET_TYPES: &[&str] = &[
-    "single_turn",
-    "multi_turn",
-    "random_pool",
-    "mooncake_trace",
-    "raw_payload",
-    "inputs_json",
-    "bailian_trace",
-    "burst_gpt_trace",
-    "azure_llm_trace",
-    "baseten_trace",
-    "sagemaker_data_capture",
-    "tracelab",
-    "weka_trace",
-    "dag_jsonl",
-    "speed_bench_qualitative",
-    "speed_bench_coding",
-    "speed_bench_humanities",
-    "speed_bench_math",
-    "speed_bench_multilingual",
-    "speed_bench_qa",
-    "speed_bench_rag",
-    "speed_bench_reasoning",
-    "speed_bench_roleplay",
-    "speed_bench_stem",
-    "speed_bench_summarization",
-    "speed_bench_writing",
-    "speed_bench_throughput_1k",
-    "speed_bench_throughput_1k_low_entropy",
-    "speed_bench_throughput_1k_mixed",
-    "speed_bench_throughput_1k_high_entropy",
-    "speed_bench_throughput_2k",
-    "speed_bench_throughput_2k_low_entropy",
-    "speed_bench_throughput_2k_mixed",
-    "speed_bench_throughput_2k_high_entropy",
-    "speed_bench_throughput_8k",
-    "speed_bench_throughput_8k_low_entropy",
-    "speed_bench_throughput_8k_mixed",
-    "speed_bench_throughput_8k_high_entropy",
-    "speed_bench_throughput_16k",
-    "speed_bench_throughput_16k_low_entropy",
-    "speed_bench_throughput_16k_mixed",
-    "speed_bench_throughput_16k_high_entropy",
-    "speed_bench_throughput_32k",
-    "speed_bench_throughput_32k_low_entropy",
-    "speed_bench_throughput_32k_mixed",
-    "speed_bench_throughput_32k_high_entropy",
-];
-
-/// Those that are not built.
-const MORE_DATASET_TYPES: &[&str] = CUSTOM_DATASET_TYPES.split_at(aiperf_config::FileFormat::ALL.len()).1;
-
 const TABLES: &[&[Flag]] = &[
     endpoint::FLAGS,
     input::FLAGS,

@@ -121,7 +121,7 @@ fn file(
     let path = local_path(typed, text)?;
     let declared = typed
         .text("--custom-dataset-type")
-        .and_then(|name| FileFormat::ALL.into_iter().find(|format| format.name() == name));
+        .and_then(|name| FileFormat::ALL.iter().copied().find(|format| format.name() == name));
     let input = |what: String| UsageError::Input { what, fix: None };
     let found = match declared {
         Some(_) => None,
@@ -129,9 +129,9 @@ fn file(
     };
     // Invariant: one of the two is there.
     let format = declared.or(found.map(|found| found.format)).unwrap_or(FileFormat::SingleTurn);
-    let trace = format == FileFormat::MooncakeTrace;
+    let entry = aiperf_dataset::format(format);
 
-    if declared.is_some() && !trace {
+    if declared.is_some() && !entry.takes("--isl-block-size") {
         refuse_all(
             typed,
             &["--isl-block-size"],
@@ -140,13 +140,13 @@ fn file(
         )?;
     }
     let ignore_trace_delays = typed.is_on("--ignore-trace-delays");
-    if ignore_trace_delays && !trace {
+    if ignore_trace_delays && !entry.takes("--ignore-trace-delays") {
         notes.push(Note::warning(format!(
             "--ignore-trace-delays changes nothing: {} is no trace format",
             format.name()
         )));
     }
-    if typed.text("--prompt-corpus") == Some("random") && trace {
+    if typed.text("--prompt-corpus") == Some("random") && entry.takes("--prompt-corpus") {
         return Err(UsageError::combination(
             format!(
                 "--prompt-corpus random does not go with {}: its blocks are cut from a text",
@@ -155,7 +155,7 @@ fn file(
             "use --prompt-corpus sonnet or coding, or drop it",
         ));
     }
-    if typed.is_on("--uuid-and-strip") && format != FileFormat::SingleTurn {
+    if typed.is_on("--uuid-and-strip") && !entry.takes("--uuid-and-strip") {
         return Err(UsageError::combination(
             format!(
                 "--uuid-and-strip needs rows of single_turn grouped by session id, and the file is {}",
@@ -203,7 +203,7 @@ fn file(
         entries,
         block_size: typed
             .count("--isl-block-size")
-            .filter(|_| trace)
+            .filter(|_| entry.takes("--isl-block-size"))
             .map(to_u32(typed, "--isl-block-size"))
             .transpose()?,
         ignore_trace_delays,
@@ -268,7 +268,7 @@ fn pool_batch(typed: &Typed, format: FileFormat, path: &Path) -> Result<[u32; 4]
     for (slot, flag) in batch.iter_mut().zip(["--batch-size"].into_iter().chain(MEDIA_BATCHES)) {
         let Some(count) = typed.count(flag) else { continue };
         let name = typed.name(flag);
-        if format != FileFormat::RandomPool {
+        if !aiperf_dataset::format(format).takes("--prompt-batch-size") {
             return Err(UsageError::combination(
                 format!(
                     "{name} with --input-file needs the format random_pool, and this is {}",

@@ -3,17 +3,45 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use aiperf_config::FileFormat;
+use serde_json::{Map, Value};
+
+use super::raw_payload::Verbatim;
+use super::{Files, Format};
+use crate::file::FileDataset;
 use crate::index::{Index, Range};
 use crate::json::{self, Fault};
-use crate::record::{Row, Tally};
+use crate::open::{Opening, Sources};
+use crate::record::{Render, Row, Tally};
 use crate::source::SourceFile;
-use crate::{DatasetError, Place};
+use crate::{Dataset, DatasetError, Place};
+
+pub(crate) const FORMAT: Format = Format {
+    options: &["--num-dataset-entries"],
+    fits: |_, look| {
+        look.record().is_some_and(|(_, record)| is_inputs(record)) || look.document().is_some_and(is_inputs)
+    },
+    open: Some(open),
+    ..Format::new(FileFormat::InputsJson, Files::Json, "the whole file")
+};
+
+fn is_inputs(record: &Map<String, Value>) -> bool {
+    let first = record.get("data").and_then(Value::as_array).and_then(|data| data.first());
+    first.and_then(|item| item.get("payloads")).is_some_and(Value::is_array)
+}
+
+fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
+    let Sources { files, .. } = opening.sources()?;
+    let index = index(&files[0], opening.context.streaming, opening.limit())?;
+    let render: Arc<dyn Render> = Arc::new(Verbatim);
+    Ok(Arc::new(FileDataset { files, index, render, finish: opening.finish }))
+}
 
 /// A session id and where its bodies are in the document.
 type Session<'a> = (Arc<str>, Vec<&'a str>);
 
 /// Reads the document once and keeps where each body is.
-pub(crate) fn index(file: &SourceFile, streaming: bool, limit: u64) -> Result<Arc<Index>, DatasetError> {
+fn index(file: &SourceFile, streaming: bool, limit: u64) -> Result<Arc<Index>, DatasetError> {
     let (bytes, skipped) = file.read_all()?;
     let invalid = |place: String, fault: Fault| {
         DatasetError::invalid(&file.path, Place::Json(place), fault.field, fault.rule)

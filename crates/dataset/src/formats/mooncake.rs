@@ -6,9 +6,11 @@ use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use aiperf_config::EndpointKind;
+use aiperf_config::{Corpus, EndpointKind, FileFormat};
 use aiperf_types::{Content, ContextMode, Turn};
 
+use super::single_turn::first_times;
+use super::{Files, Format, later, speed_bench};
 use crate::identity::Identity;
 use crate::index::IDENTITY_RECORDS;
 use crate::json::{self, Fault, Field};
@@ -18,8 +20,37 @@ use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, c
 /// No model takes more; a prompt beyond this is a slip that would fill the memory.
 const LONGEST_INPUT: i64 = 20_000_000;
 
-/// Tokens of a block when nothing else is said.
-pub(crate) const BLOCK_SIZE: u32 = 512;
+pub(crate) const FORMAT: Format = Format {
+    parquet: true,
+    trace: true,
+    timed: true,
+    promotes: true,
+    makes_text: true,
+    block_size: Some(512),
+    corpus: Some(Corpus::Sonnet),
+    options: &[
+        "--osl",
+        "--isl-block-size",
+        "--prompt-corpus",
+        "--inter-turn-delay-cap-seconds",
+        "--ignore-trace-delays",
+        "--num-dataset-entries",
+    ],
+    fits: |_, look| {
+        // A row of a Bailian trace reads as a row of this one; the numbers of its chats decide.
+        look.record().is_some_and(|(line, record)| {
+            !later::is_bailian(record) && !speed_bench::is_row(record) && is_row(line)
+        })
+    },
+    times: first_times,
+    open: Some(|opening| {
+        let prompts = Prompts::new(opening.corpus(), opening.context)?;
+        let format =
+            format(opening.context.endpoint, opening.context.streaming, opening.block_size(), prompts);
+        opening.records(format)
+    }),
+    ..Format::new(FileFormat::MooncakeTrace, Files::Jsonl, "one request")
+};
 
 /// How the input of a row is given; also its tag in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,8 +179,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether a record is a row of such a trace, blocks aside; for detection.
-pub(crate) fn fits(text: &str) -> bool {
+/// Whether a record is a row of such a trace, blocks aside.
+fn is_row(text: &str) -> bool {
     MooncakeCheck::new(EndpointKind::Chat, u32::MAX, Arc::default(), false, true)
         .row(text, &mut Found::default(), false)
         .is_ok()
@@ -512,13 +543,7 @@ impl Render for MooncakeRender {
     }
 }
 
-pub(crate) fn format(
-    endpoint: EndpointKind,
-    streaming: bool,
-    block_size: Option<u32>,
-    prompts: Option<Prompts>,
-) -> LineFormat {
-    let block_size = block_size.unwrap_or(BLOCK_SIZE);
+fn format(endpoint: EndpointKind, streaming: bool, block_size: u32, prompts: Option<Prompts>) -> LineFormat {
     let identity = Arc::new(OnceLock::new());
     LineFormat {
         check: Box::new(MooncakeCheck::new(

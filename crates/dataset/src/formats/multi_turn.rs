@@ -2,12 +2,40 @@
 
 use std::sync::Arc;
 
-use aiperf_config::EndpointKind;
+use aiperf_config::{EndpointKind, FileFormat};
 use aiperf_types::{ContextMode, Turn};
+use serde_json::Value;
 
 use super::single_turn::TurnFields;
+use super::{Files, FirstTimes, Format};
 use crate::json::{self, Fault};
+use crate::look::{Look, given};
 use crate::record::{Check, Found, LineFormat, Problem, Render, Row, check_type};
+
+pub(crate) const FORMAT: Format = Format {
+    parquet: true,
+    timed: true,
+    writes_inputs: true,
+    options: &["--osl", "--inter-turn-delay-cap-seconds", "--num-dataset-entries"],
+    fits: |_, look| look.record_passes(format(EndpointKind::Chat)),
+    times: first_times,
+    open: Some(|opening| {
+        let format = format(opening.context.endpoint);
+        opening.records(format)
+    }),
+    ..Format::new(FileFormat::MultiTurn, Files::Jsonl, "one conversation")
+};
+
+/// Times of the first turn that is a request: a leading system message has none.
+fn first_times(look: &Look) -> FirstTimes {
+    let turns = look.record().and_then(|(_, record)| record.get("turns")?.as_array());
+    let mut turns = turns.into_iter().flatten().filter_map(Value::as_object);
+    let timed = turns.find(|turn| given(turn, "timestamp") || given(turn, "delay"));
+    timed.map_or_else(FirstTimes::default, |turn| FirstTimes {
+        timestamp: given(turn, "timestamp"),
+        delay: given(turn, "delay"),
+    })
+}
 
 /// The row is a turn with role `system`.
 const SYSTEM: u32 = 1 << 30;

@@ -3,18 +3,49 @@
 
 use std::sync::Arc;
 
-use aiperf_config::EndpointKind;
+use aiperf_config::FileFormat;
 use aiperf_tokenize::seed::{Streams, below};
 use aiperf_types::{Content, ContextMode, Conversation, Media, TextGroup, Turn};
 
 use super::parts::{self, Holds, MODALITIES, PART_KEYS, PartFields};
 use super::single_turn::takes_media;
+use super::{Files, Folder, Format};
 use crate::file::Finish;
 use crate::index::row_fault;
 use crate::json::{self, Fault};
+use crate::look::{Look, is_hidden};
+use crate::open::{Opening, Sources};
 use crate::record::{Problem, Row, check_type};
 use crate::source::{Lines, SourceFile};
 use crate::{Dataset, DatasetError, Len, Outline, Place, TurnOutline};
+
+pub(crate) const FORMAT: Format = Format {
+    writes_inputs: true,
+    options: &[
+        "--osl",
+        "--num-dataset-entries",
+        "--prompt-batch-size",
+        "--image-batch-size",
+        "--audio-batch-size",
+        "--video-batch-size",
+    ],
+    fits: |format, look| {
+        if look.is_folder() {
+            let mut entries = look.files(|file| !is_hidden(file)).map(|file| is_entry(&file)).peekable();
+            entries.peek().is_some() && entries.all(|is_entry| is_entry)
+        } else {
+            look.claims(format.name()) && is_entry(look)
+        }
+    },
+    folder: Folder::Files(|file| !is_hidden(file)),
+    open: Some(open),
+    ..Format::new(FileFormat::RandomPool, Files::Jsonl, "one entry of a pool")
+};
+
+/// Whether the first record of a file is an entry.
+fn is_entry(look: &Look) -> bool {
+    look.record().is_some_and(|(line, _)| entry(line).is_ok())
+}
 
 /// Conversations when no flag says how many.
 const DEFAULT_DRAWS: u64 = 100;
@@ -40,11 +71,6 @@ fn entry(text: &str) -> Result<(PartFields<'_>, Holds), Fault> {
         return Err(Fault::new("image_uuids", "does not belong in a random_pool entry; leave it out"));
     }
     Ok((fields, holds))
-}
-
-/// Whether a record is an entry; for detection.
-pub(crate) fn fits(text: &str) -> bool {
-    entry(text).is_ok()
 }
 
 /// The entries of one file.
@@ -88,15 +114,12 @@ struct RandomPool {
     finish: Finish,
 }
 
-/// Reads pools. `batch` are the items of each modality that a conversation draws.
-pub(crate) fn open(
-    files: Arc<[SourceFile]>,
-    endpoint: EndpointKind,
-    batch: [u32; MODALITIES],
-    draws: Option<u64>,
-    seed: u64,
-    finish: Finish,
-) -> Result<Arc<dyn Dataset>, DatasetError> {
+/// Reads pools.
+fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
+    let Sources { files, is_folder } = opening.sources()?;
+    let endpoint = opening.context.endpoint;
+    // Items of each modality that a conversation draws.
+    let batch = if is_folder { [1; MODALITIES] } else { opening.file.pool_batch };
     let mut pools = Vec::with_capacity(files.len());
     let mut flat: [Flat; MODALITIES] = Default::default();
     let mut authored = false;
@@ -136,9 +159,9 @@ pub(crate) fn open(
         files,
         pools,
         batch: batching.then_some((batch, flat)),
-        draws: draws.unwrap_or(DEFAULT_DRAWS),
-        streams: Streams::new(seed, "dataset.pool"),
-        finish,
+        draws: opening.file.entries.unwrap_or(DEFAULT_DRAWS),
+        streams: Streams::new(opening.context.seed, "dataset.pool"),
+        finish: opening.finish,
     }))
 }
 

@@ -1,13 +1,45 @@
 //! `raw_payload`: whole request bodies, sent byte for byte. A file holds conversations of one turn; in a folder
 //! every file is a conversation.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use aiperf_config::EndpointKind;
+use aiperf_config::{EndpointKind, FileFormat};
 use aiperf_types::{Content, ContextMode, Turn};
+use serde_json::{Map, Value};
 
+use super::{Files, Folder, Format, speed_bench};
 use crate::json::{self, Fault};
+use crate::look::{Look, has_extension};
 use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row};
+
+pub(crate) const FORMAT: Format = Format {
+    options: &["--num-dataset-entries"],
+    fits: |_, look| {
+        let is_payload = |look: &Look| look.record().is_some_and(|(_, record)| is_payload(record));
+        match look.files(is_jsonl).find(|file| file.record().is_some()) {
+            Some(file) => is_payload(&file),
+            None => is_payload(look),
+        }
+    },
+    folder: Folder::Files(is_jsonl),
+    open: Some(|opening| {
+        let format = format(opening.context.endpoint, opening.context.streaming);
+        opening.records(format)
+    }),
+    ..Format::new(FileFormat::RawPayload, Files::Jsonl, "one request body")
+};
+
+fn is_jsonl(file: &Path) -> bool {
+    has_extension(file, "jsonl")
+}
+
+fn is_payload(record: &Map<String, Value>) -> bool {
+    record.get("messages").is_some_and(Value::is_array)
+        && !record.contains_key("conversation_id")
+        && !record.get("data").is_some_and(Value::is_array)
+        && !speed_bench::is_row(record)
+}
 
 struct RawPayload {
     endpoint: EndpointKind,
@@ -49,7 +81,7 @@ impl Render for Verbatim {
     }
 }
 
-pub(crate) fn format(endpoint: EndpointKind, streaming: bool) -> LineFormat {
+fn format(endpoint: EndpointKind, streaming: bool) -> LineFormat {
     LineFormat {
         check: Box::new(RawPayload { endpoint, streaming }),
         render: Arc::new(Verbatim),

@@ -3,12 +3,37 @@
 
 use std::sync::Arc;
 
-use aiperf_config::EndpointKind;
+use aiperf_config::{EndpointKind, FileFormat};
 use aiperf_types::{ContextMode, Turn};
 
 use super::parts::{self, PART_KEYS, PartFields};
+use super::{Files, FirstTimes, Format};
 use crate::json::{self, Fault, Field};
+use crate::look::{Look, given};
 use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, Tally, check_type, times};
+
+pub(crate) const FORMAT: Format = Format {
+    parquet: true,
+    timed: true,
+    writes_inputs: true,
+    options: &["--osl", "--inter-turn-delay-cap-seconds", "--uuid-and-strip", "--num-dataset-entries"],
+    fits: |_, look| look.record_passes(format(EndpointKind::Chat)),
+    times: first_times,
+    open: Some(|opening| {
+        let format = format(opening.context.endpoint);
+        opening.records(format)
+    }),
+    ..Format::new(FileFormat::SingleTurn, Files::Jsonl, "one request")
+};
+
+/// Times of a first record that keeps them at its top.
+pub(crate) fn first_times(look: &Look) -> FirstTimes {
+    let times = |(_, record): (&str, &_)| FirstTimes {
+        timestamp: given(record, "timestamp"),
+        delay: given(record, "delay"),
+    };
+    look.record().map_or_else(FirstTimes::default, times)
+}
 
 /// Keys of a turn, as `single_turn` records and the turns of `multi_turn` have them.
 const KEYS: [&str; 16] = {

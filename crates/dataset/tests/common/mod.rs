@@ -64,6 +64,11 @@ pub fn synthetic(entries: u64, isl: Normal) -> SyntheticDataset {
     }
 }
 
+/// Every format that can be opened.
+pub fn built() -> impl Iterator<Item = FileFormat> {
+    aiperf_dataset::formats().iter().filter(|format| format.is_built()).map(|format| format.format)
+}
+
 /// A run with seed 42 on the chat endpoint, closed loop.
 pub fn context(tokenizer: &Tokenizer) -> OpenContext<'_> {
     OpenContext {

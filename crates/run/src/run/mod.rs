@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use aiperf_clock::Anchor;
-use aiperf_config::{DatasetSource, FileFormat, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
+use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
 use aiperf_dataset::{Dataset, OpenContext, Sampler};
 use aiperf_load::transport::Origin;
 use aiperf_load::{Control, Engine, PhaseRun, Source, preflight, schedule};
@@ -62,7 +62,7 @@ pub fn execute(mut config: RunConfig, version: &str) -> Result<RunEnd, RunError>
 fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputError> {
     let makes_text = match &config.dataset.source {
         DatasetSource::Synthetic(_) => true,
-        DatasetSource::File(file) => file.format == FileFormat::MooncakeTrace,
+        DatasetSource::File(file) => aiperf_dataset::format(file.format).makes_text,
     };
     if config.endpoint.use_server_token_count && !makes_text {
         return Ok(None);

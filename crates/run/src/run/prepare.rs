@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use aiperf_clock::now;
-use aiperf_config::{DatasetSource, ExportLevel, FileFormat, RunConfig};
+use aiperf_config::{DatasetSource, ExportLevel, RunConfig};
 use aiperf_dataset::Dataset;
 use aiperf_endpoint::{Format, ReadPlan};
 use aiperf_load::transport::SocketOptions;
@@ -213,9 +213,7 @@ fn settings(
 fn writes_inputs(config: &RunConfig) -> bool {
     match &config.dataset.source {
         DatasetSource::Synthetic(_) => true,
-        DatasetSource::File(file) => {
-            matches!(file.format, FileFormat::SingleTurn | FileFormat::MultiTurn | FileFormat::RandomPool)
-        }
+        DatasetSource::File(file) => aiperf_dataset::format(file.format).writes_inputs,
     }
 }
 

@@ -1,0 +1,89 @@
+//! Formats that a later version reads: known by name and recognised, so that a file of one is refused by that name
+//! instead of being taken for something else.
+
+use aiperf_config::FileFormat;
+use serde_json::{Map, Value};
+
+use super::{Files, Format};
+use crate::look::{has_extension, is_hidden};
+
+pub(crate) const BAILIAN_TRACE: Format = Format {
+    fits: |_, look| {
+        let keys = ["chat_id", "timestamp", "input_length", "output_length"];
+        look.record_with(&keys).is_some_and(is_bailian)
+    },
+    ..Format::new(FileFormat::BailianTrace, Files::Jsonl, "one request")
+};
+
+/// Whether a row has the number of a chat.
+pub(crate) fn is_bailian(record: &Map<String, Value>) -> bool {
+    ["chat_id", "timestamp", "input_length", "output_length"].iter().all(|key| record.contains_key(*key))
+        && record["chat_id"].is_number()
+}
+
+pub(crate) const BURST_GPT_TRACE: Format = Format {
+    fits: |_, look| look.has_columns(&["Timestamp", "Request tokens", "Response tokens"]),
+    ..Format::new(FileFormat::BurstGptTrace, Files::Csv, "one request")
+};
+
+pub(crate) const AZURE_LLM_TRACE: Format = Format {
+    fits: |_, look| look.has_columns(&["TIMESTAMP", "ContextTokens", "GeneratedTokens"]),
+    ..Format::new(FileFormat::AzureLlmTrace, Files::Csv, "one request")
+};
+
+pub(crate) const BASETEN_TRACE: Format = Format::new(FileFormat::BasetenTrace, Files::Parquet, "one request");
+
+pub(crate) const SAGEMAKER_DATA_CAPTURE: Format = Format {
+    fits: |_, look| {
+        let keys = ["captureData", "eventMetadata"];
+        look.record_with(&keys).is_some()
+            || look
+                .first_below(|file| has_extension(file, "jsonl"))
+                .is_some_and(|file| file.record_with(&keys).is_some())
+    },
+    ..Format::new(FileFormat::SagemakerDataCapture, Files::Jsonl, "one captured call")
+};
+
+pub(crate) const TRACELAB: Format = Format {
+    fits: |_, look| {
+        look.record_with(&[
+            "session_id",
+            "round_index",
+            "input_tokens_total",
+            "prefix_tokens",
+            "newly_append_tokens",
+            "timing_events",
+        ])
+        .is_some()
+    },
+    ..Format::new(FileFormat::Tracelab, Files::Jsonl, "one round of a model")
+};
+
+pub(crate) const WEKA_TRACE: Format = Format {
+    fits: |_, look| {
+        look.document().is_some_and(is_weka)
+            || look
+                .files(|file| has_extension(file, "json") && !is_hidden(file))
+                .next()
+                .is_some_and(|file| file.document().is_some_and(is_weka))
+    },
+    ..Format::new(FileFormat::WekaTrace, Files::Json, "one session")
+};
+
+fn is_weka(record: &Map<String, Value>) -> bool {
+    record.get("requests").is_some_and(Value::is_array)
+        && ["id", "models", "block_size", "hash_id_scope"].iter().all(|key| record.contains_key(*key))
+}
+
+pub(crate) const DAG_JSONL: Format = Format {
+    fits: |_, look| look.record().is_some_and(|(_, record)| is_dag(record)),
+    ..Format::new(FileFormat::DagJsonl, Files::Jsonl, "one conversation")
+};
+
+fn is_dag(record: &Map<String, Value>) -> bool {
+    let marks = |turn: &Value| ["messages", "forks", "spawns"].iter().any(|key| turn[*key].is_array());
+    record.get("session_id").is_some_and(Value::is_string)
+        && record.get("turns").and_then(Value::as_array).is_some_and(|turns| {
+            !turns.is_empty() && turns.iter().all(Value::is_object) && turns.iter().any(marks)
+        })
+}

@@ -1,0 +1,190 @@
+//! What is seen of a path without reading all of it: its first record, or what lies in a folder.
+
+use std::cell::OnceCell;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use crate::DatasetError;
+use crate::record::{Found, LineFormat};
+use crate::source::{Coding, coding, files_of, read_error, reader};
+
+/// A first record is looked for in so many bytes.
+const HEAD: u64 = 64 << 20;
+
+/// What is seen of a path.
+pub(crate) struct Look {
+    pub(crate) path: PathBuf,
+    pub(crate) seen: Seen,
+    /// The file as one JSON object, once asked for.
+    document: OnceCell<Option<Map<String, Value>>>,
+}
+
+pub(crate) enum Seen {
+    /// A folder.
+    Folder,
+    /// The first line that is not blank is a JSON object: as text, and taken apart.
+    Record(String, Map<String, Value>),
+    /// It is another JSON value.
+    Value,
+    /// It is something else.
+    Line(String),
+    /// It is no text.
+    Foreign,
+    /// There is no such line: blank within the bytes looked at, or empty altogether.
+    Blank,
+}
+
+impl Look {
+    /// Looks at `path`. Parquet and Arrow files cannot be looked into yet.
+    pub(crate) fn at(path: &Path) -> Result<Look, DatasetError> {
+        let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                DatasetError::Missing { dataset: "file".into(), path: path.to_owned() }
+            }
+            _ => DatasetError::io(path, &error),
+        })?;
+        let seen = if metadata.is_dir() { Seen::Folder } else { first_line(path)? };
+        Ok(Look { path: path.to_owned(), seen, document: OnceCell::new() })
+    }
+
+    /// The first record and its text.
+    pub(crate) fn record(&self) -> Option<(&str, &Map<String, Value>)> {
+        match &self.seen {
+            Seen::Record(line, record) => Some((line, record)),
+            _ => None,
+        }
+    }
+
+    /// The first record, when it has all of `keys`.
+    pub(crate) fn record_with(&self, keys: &[&str]) -> Option<&Map<String, Value>> {
+        let (_, record) = self.record()?;
+        keys.iter().all(|key| record.contains_key(*key)).then_some(record)
+    }
+
+    /// Whether the first record passes the check of a format.
+    pub(crate) fn record_passes(&self, mut format: LineFormat) -> bool {
+        self.record().is_some_and(|(line, _)| format.check.record(line, &mut Found::default()).is_ok())
+    }
+
+    /// Whether the first record says that it is of `name`.
+    pub(crate) fn claims(&self, name: &str) -> bool {
+        self.record().is_some_and(|(_, record)| record.get("type").and_then(Value::as_str) == Some(name))
+    }
+
+    /// Whether the first line, which is no JSON, names all of `columns`.
+    pub(crate) fn has_columns(&self, columns: &[&str]) -> bool {
+        let Seen::Line(line) = &self.seen else { return false };
+        let found: Vec<&str> = line.split(',').map(|column| column.trim().trim_matches('"')).collect();
+        columns.iter().all(|column| found.contains(column))
+    }
+
+    /// The whole of a `.json` file as one object; read once.
+    pub(crate) fn document(&self) -> Option<&Map<String, Value>> {
+        let read = || match &self.seen {
+            Seen::Record(_, record) => Some(record.clone()),
+            Seen::Line(_) => document(&self.path),
+            _ => None,
+        };
+        if self.is_json() { self.document.get_or_init(read).as_ref() } else { None }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        has_extension(&self.path, "json")
+    }
+
+    pub(crate) fn is_folder(&self) -> bool {
+        matches!(self.seen, Seen::Folder)
+    }
+
+    /// What is seen of the files of a folder that `keep` keeps, in the order of their names. Files that cannot be
+    /// read are left out.
+    pub(crate) fn files(&self, keep: impl Fn(&Path) -> bool) -> impl Iterator<Item = Look> {
+        let files =
+            if self.is_folder() { files_of(&self.path, keep).unwrap_or_default() } else { Vec::new() };
+        files.into_iter().filter_map(|file| Look::at(&file).ok())
+    }
+
+    /// The first file, by name, of a folder and the folders in it that `keep` keeps.
+    pub(crate) fn first_below(&self, keep: fn(&Path) -> bool) -> Option<Look> {
+        Look::at(&first_below(&self.path, keep, 0)?).ok().filter(|_| self.is_folder())
+    }
+}
+
+pub(crate) fn has_extension(path: &Path, wanted: &str) -> bool {
+    path.extension().is_some_and(|found| found == wanted)
+}
+
+pub(crate) fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+/// Whether a field of a record is there and not null.
+pub(crate) fn given(record: &Map<String, Value>, key: &str) -> bool {
+    record.get(key).is_some_and(|value| !value.is_null())
+}
+
+/// The first line that is not blank.
+fn first_line(path: &Path) -> Result<Seen, DatasetError> {
+    if matches!(coding(path)?, Coding::Parquet | Coding::Arrow) {
+        return Err(DatasetError::NotBuilt {
+            what: format!("{}: reading parquet or Arrow files", path.display()),
+            help: "convert the file to JSONL".into(),
+        });
+    }
+    let mut from = reader(path)?.take(HEAD);
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0u8; 1 << 14];
+    loop {
+        let count = from.read(&mut buffer).map_err(|error| read_error(path, &error))?;
+        let looked = bytes.len();
+        bytes.extend_from_slice(&buffer[..count]);
+        if looked == 0 && bytes.starts_with(b"\xef\xbb\xbf") {
+            bytes.drain(..3);
+        }
+        if looked == 0 || bytes[..looked].trim_ascii().is_empty() {
+            let blank = bytes.len() - bytes.trim_ascii_start().len();
+            bytes.drain(..blank);
+        }
+        if let Some(end) = memchr::memchr(b'\n', &bytes) {
+            bytes.truncate(end);
+            break;
+        }
+        if count == 0 {
+            break;
+        }
+    }
+    let line = bytes.trim_ascii();
+    if line.is_empty() {
+        return Ok(Seen::Blank);
+    }
+    let Ok(line) = String::from_utf8(line.to_vec()) else { return Ok(Seen::Foreign) };
+    Ok(match serde_json::from_str::<Value>(&line) {
+        Ok(Value::Object(record)) => Seen::Record(line, record),
+        Ok(_) => Seen::Value,
+        Err(_) => Seen::Line(line),
+    })
+}
+
+fn document(path: &Path) -> Option<Map<String, Value>> {
+    let mut bytes = Vec::new();
+    reader(path).ok()?.read_to_end(&mut bytes).ok()?;
+    let text = std::str::from_utf8(&bytes).ok()?.trim_start_matches('\u{feff}');
+    serde_json::from_str(text).ok()
+}
+
+fn first_below(folder: &Path, keep: fn(&Path) -> bool, depth: u32) -> Option<PathBuf> {
+    const DEEPEST: u32 = 8;
+    if let Some(file) = files_of(folder, keep).ok()?.into_iter().next() {
+        return Some(file);
+    }
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    folders.iter().filter(|_| depth < DEEPEST).find_map(|folder| first_below(folder, keep, depth + 1))
+}
