@@ -31,8 +31,8 @@ use aiperf_types::Conversation;
 
 pub use detect::{Detected, Timing, detect, first_record_timing};
 pub use error::{DatasetError, Invalid, Place};
-pub use from_run::{Converted, PhaseChoice, from_run};
 pub use formats::{Files, Format, LATER_NAMES, NAMES, format, formats};
+pub use from_run::{Converted, PhaseChoice, from_run};
 pub use note::{Note, NoteLevel};
 pub use open::open;
 pub use sampler::Sampler;
