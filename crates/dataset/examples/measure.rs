@@ -60,6 +60,7 @@ fn context(tokenizer: &Tokenizer) -> OpenContext<'_> {
         streaming: true,
         fixed_schedule: false,
         apply_chat_template: false,
+        survey: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Conversations of an indexed file, made from the index and the file when they are due.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use aiperf_config::Normal;
@@ -12,7 +13,7 @@ use crate::json::Fault;
 use crate::names::Names;
 use crate::record::{Problem, Render, Row};
 use crate::source::SourceFile;
-use crate::{Dataset, DatasetError, Len, Note, OpenContext, Outline, TurnOutline, random};
+use crate::{Dataset, DatasetError, Len, Note, OpenContext, Outline, Place, TurnFacts, TurnOutline, random};
 
 /// What is done to every turn, wherever it comes from.
 #[derive(Clone, Debug)]
@@ -178,6 +179,34 @@ impl Dataset for FileDataset {
         };
         self.finish.apply(index, &mut conversation);
         Ok(conversation)
+    }
+
+    fn facts(&self, index: u64, turns: std::ops::Range<u32>) -> Result<Vec<TurnFacts>, DatasetError> {
+        let range = self.range(index);
+        let skipped = u32::from(range.hoisted());
+        let rows: Vec<Row> =
+            (turns.start + skipped..turns.end + skipped).map(|turn| self.row(range, turn)).collect();
+        let mut facts = Vec::with_capacity(rows.len());
+        for rows in rows.chunk_by(|one, other| one.same_record(*other)) {
+            let text = self.record(rows[0])?;
+            self.render.facts(&text, rows, &mut facts).map_err(|problem| match problem {
+                Problem::Fault(fault) => self.changed(rows[0], fault),
+                Problem::Error(error) => error,
+            })?;
+        }
+        Ok(facts)
+    }
+
+    fn position(&self, index: u64, turn: u32) -> u64 {
+        let range = self.range(index);
+        self.row(range, turn + u32::from(range.hoisted())).position()
+    }
+
+    fn place(&self, index: u64, turn: u32) -> Option<(PathBuf, Place)> {
+        let range = self.range(index);
+        let row = self.row(range, turn + u32::from(range.hoisted()));
+        let file = &self.files[row.file()];
+        Some((file.path.clone(), Place::Line(file.line_of(row.offset()))))
     }
 
     fn total_turns(&self) -> Option<u64> {

@@ -23,6 +23,7 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
             streaming: true,
             fixed_schedule,
             apply_chat_template: false,
+            survey: None,
         };
         let source = FileDataset {
             path: path.to_owned(),

@@ -5,6 +5,7 @@
 
 mod detect;
 mod error;
+mod facts;
 mod file;
 mod formats;
 mod from_run;
@@ -25,12 +26,16 @@ mod sampler;
 mod source;
 mod synthetic;
 
+use std::ops::Range;
+use std::path::PathBuf;
+
 use aiperf_config::EndpointKind;
 use aiperf_tokenize::Tokenizer;
 use aiperf_types::Conversation;
 
 pub use detect::{Detected, Timing, detect, first_record_timing};
 pub use error::{DatasetError, Invalid, Place};
+pub use facts::{Survey, TurnFacts};
 pub use formats::{Files, Format, LATER_NAMES, NAMES, format, formats};
 pub use from_run::{Converted, PhaseChoice, from_run};
 pub use note::{Note, NoteLevel};
@@ -130,6 +135,28 @@ pub trait Dataset: Send + Sync {
     /// When `index` is not below `len().known()`.
     fn build(&self, index: u64) -> Result<Conversation, DatasetError>;
 
+    /// What is recorded of `turns` of conversation `index`, in order. Makes no text that is not recorded.
+    ///
+    /// # Panics
+    /// When there is no such conversation or turn.
+    fn facts(&self, index: u64, turns: Range<u32>) -> Result<Vec<TurnFacts>, DatasetError> {
+        let mut all = self.build(index)?.turns;
+        let turns = all.drain(turns.start as usize..turns.end as usize);
+        Ok(turns.map(TurnFacts::from).collect())
+    }
+
+    /// Where a turn stands among all others in the order of the file.
+    fn position(&self, index: u64, turn: u32) -> u64 {
+        let _ = turn;
+        index
+    }
+
+    /// Where the record of a turn is; `None` where it is no record of a file.
+    fn place(&self, index: u64, turn: u32) -> Option<(PathBuf, Place)> {
+        let _ = (index, turn);
+        None
+    }
+
     /// Turns of all conversations together; `None` while the file is still being read.
     fn total_turns(&self) -> Option<u64>;
 
@@ -161,4 +188,6 @@ pub struct OpenContext<'a> {
     pub fixed_schedule: bool,
     /// Prompts shrink by what the chat template adds.
     pub apply_chat_template: bool,
+    /// The dataset is looked at, not sent.
+    pub survey: Option<&'a Survey>,
 }

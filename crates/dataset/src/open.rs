@@ -211,7 +211,8 @@ impl Opening<'_> {
             whole: fixed_schedule || self.config.sampling != Sampling::Sequential || is_folder,
         };
         let render = Arc::clone(&format.render);
-        let index = index(Arc::clone(&files), format, rules, self.finish.names(), is_folder)?;
+        let index =
+            index(Arc::clone(&files), format, rules, self.finish.names(), is_folder, self.context.survey)?;
         // Made before the fault is looked at: dropping it ends the reading thread.
         let dataset = FileDataset { files, index, render, finish: self.finish };
         match dataset.fault() {

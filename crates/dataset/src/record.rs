@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use aiperf_types::{ContextMode, Turn};
 
-use crate::DatasetError;
 use crate::json::{self, Fault, Field};
+use crate::{DatasetError, TurnFacts};
 
 /// What the index keeps of a turn: 32 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,11 @@ impl Row {
 
     pub(crate) fn offset(self) -> u64 {
         self.place & ((1 << OFFSET_BITS) - 1)
+    }
+
+    /// Orders rows as their records stand in the files.
+    pub(crate) fn position(self) -> u64 {
+        self.place
     }
 
     pub(crate) fn same_record(self, other: Row) -> bool {
@@ -139,6 +144,15 @@ pub(crate) trait Render: Send + Sync {
     /// Appends the turns of `rows`, which all belong to the record `text`. Times and missing output limits are
     /// filled in by the caller.
     fn turns(&self, text: &str, rows: &[Row], out: &mut Vec<Turn>) -> Result<(), Problem>;
+
+    /// Appends what is recorded of `rows`, which all belong to the record `text`; formats whose prompts are made by
+    /// the run say here what they are made from.
+    fn facts(&self, text: &str, rows: &[Row], out: &mut Vec<TurnFacts>) -> Result<(), Problem> {
+        let mut turns = Vec::new();
+        self.turns(text, rows, &mut turns)?;
+        out.extend(turns.into_iter().map(TurnFacts::from));
+        Ok(())
+    }
 
     /// How the turns of a conversation that starts with `first` build on each other.
     fn mode(&self, first: Row) -> ContextMode;

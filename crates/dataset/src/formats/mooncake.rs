@@ -11,9 +11,11 @@ use aiperf_types::{Content, ContextMode, Turn};
 
 use super::single_turn::first_times;
 use super::{Files, Format, later, speed_bench};
+use crate::TurnFacts;
 use crate::identity::Identity;
 use crate::index::IDENTITY_RECORDS;
 use crate::json::{self, Fault, Field};
+use crate::open::Opening;
 use crate::prompt::Prompts;
 use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, check_type, times};
 
@@ -45,8 +47,7 @@ pub(crate) const FORMAT: Format = Format {
     times: first_times,
     open: Some(|opening| {
         let prompts = Prompts::new(opening.corpus(), opening.context)?;
-        let format =
-            format(opening.context.endpoint, opening.context.streaming, opening.block_size(), prompts);
+        let format = format(&opening, prompts);
         opening.records(format)
     }),
     ..Format::new(FileFormat::MooncakeTrace, Files::Jsonl, "one request")
@@ -518,6 +519,31 @@ impl Render for MooncakeRender {
         Ok(())
     }
 
+    fn facts(&self, text: &str, rows: &[Row], out: &mut Vec<TurnFacts>) -> Result<(), Problem> {
+        let fields = Fields::parse(text)?;
+        let (input, value) = fields.input()?;
+        let mut facts = TurnFacts::default();
+        match input {
+            Input::Length => {
+                facts.input_tokens = Some(json::integer("input_length", value)?.max(0) as u64);
+                if let Some(ids) = fields.hash_ids {
+                    json::integers("hash_ids", ids, |id| {
+                        facts.hash_ids.push(id);
+                        Ok(())
+                    })?;
+                }
+            }
+            Input::Text | Input::Messages | Input::Payload => {
+                facts.content = Some(self.content(&fields, rows[0].offset())?.0);
+            }
+        }
+        if let Some(length) = fields.output_length {
+            facts.output_tokens = Some(json::integer("output_length", length)?.max(0) as u64);
+        }
+        out.push(facts);
+        Ok(())
+    }
+
     fn mode(&self, first: Row) -> ContextMode {
         match Input::of(first) {
             Input::Length | Input::Text => ContextMode::DeltasWithoutResponses,
@@ -543,15 +569,17 @@ impl Render for MooncakeRender {
     }
 }
 
-fn format(endpoint: EndpointKind, streaming: bool, block_size: u32, prompts: Option<Prompts>) -> LineFormat {
+fn format(opening: &Opening<'_>, prompts: Option<Prompts>) -> LineFormat {
     let identity = Arc::new(OnceLock::new());
+    let block_size = opening.block_size();
     LineFormat {
         check: Box::new(MooncakeCheck::new(
-            endpoint,
+            opening.context.endpoint,
             block_size,
             Arc::clone(&identity),
-            streaming,
-            prompts.is_some(),
+            opening.context.streaming,
+            // Who only looks makes no prompts.
+            prompts.is_some() || opening.context.survey.is_some(),
         )),
         render: Arc::new(MooncakeRender { prompts, block_size, identity }),
         many_turns: false,

@@ -127,7 +127,7 @@ impl Reader {
         let mut beside = Beside::new(Arc::clone(&index));
         let shared = Arc::clone(&index);
         let work = move || {
-            let read = beside.replay(&mut self, whole).and_then(|()| self.read(u64::MAX, &mut beside));
+            let read = beside.replay(&mut self, whole).and_then(|()| self.read(u64::MAX, &mut beside, None));
             let fault = read.and_then(|_| self.check.finish().map_err(|fault| self.fault(0, fault))).err();
             // After a bad record what came before it stays usable.
             beside.finish();

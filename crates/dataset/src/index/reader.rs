@@ -6,7 +6,7 @@ use crate::json::Fault;
 use crate::names::Names;
 use crate::record::{Check, Found, LineFormat, Render, Row};
 use crate::source::{Lines, SourceFile};
-use crate::{DatasetError, Note, Place};
+use crate::{DatasetError, Note, Place, Survey};
 
 use super::whole::{Groups, Whole};
 use super::{FIRST_RECORDS, IDENTITY_RECORDS, Index, LONG_DELAY_MS, Range, Rules, row_fault, tally_notes};
@@ -18,6 +18,7 @@ pub(crate) fn index(
     rules: Rules,
     names: &Names,
     session_per_file: bool,
+    survey: Option<&Survey>,
 ) -> Result<Arc<Index>, DatasetError> {
     let LineFormat { check, render, many_turns, whole_keys } = format;
     let mut reader = Reader {
@@ -36,8 +37,9 @@ pub(crate) fn index(
     let mut whole =
         Whole { grouped: (many_turns || session_per_file).then(Groups::default), ..Whole::default() };
     // The first records, into memory of their own: whether sessions follow is not known yet.
-    let ended = reader.read(FIRST_RECORDS, &mut whole)?;
+    let ended = reader.read(FIRST_RECORDS, &mut whole, survey)?;
     let beside = !ended
+        && survey.is_none()
         && !rules.whole
         && whole.grouped.as_ref().is_none_or(|groups| groups.by_id.is_empty())
         && !reader.any_key(whole_keys)?;
@@ -45,10 +47,24 @@ pub(crate) fn index(
         return Ok(reader.continue_beside(whole, many_turns));
     }
     if !ended {
-        reader.read(u64::MAX, &mut whole)?;
+        reader.read(u64::MAX, &mut whole, survey)?;
     }
-    reader.check.finish().map_err(|fault| reader.fault(0, fault))?;
-    reader.close(whole, names)
+    if let Some(survey) = survey {
+        survey.count(reader.records);
+    }
+    reader.check.finish().map_err(|fault| reader.fault(0, fault)).or_else(|fault| collect(survey, fault))?;
+    reader.close(whole, names, survey)
+}
+
+/// Keeps the fault of a record when a dataset is only looked at; an error otherwise.
+pub(super) fn collect(survey: Option<&Survey>, fault: DatasetError) -> Result<(), DatasetError> {
+    match survey {
+        Some(survey) => {
+            survey.take(fault);
+            Ok(())
+        }
+        None => Err(fault),
+    }
 }
 
 /// Where checked rows go.
@@ -76,7 +92,12 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Reads until `records` were read in all; whether the end was reached.
-    pub(super) fn read(&mut self, records: u64, sink: &mut dyn Sink) -> Result<bool, DatasetError> {
+    pub(super) fn read(
+        &mut self,
+        records: u64,
+        sink: &mut dyn Sink,
+        survey: Option<&Survey>,
+    ) -> Result<bool, DatasetError> {
         let mut rows = Vec::new();
         while self.records < records {
             // A file's identity needs its first records even where fewer are kept.
@@ -105,7 +126,10 @@ impl Reader {
                     ),
                 )),
             };
-            checked.map_err(|fault| self.fault(number, fault))?;
+            if let Err(fault) = checked {
+                collect(survey, self.fault(number, fault))?;
+                continue;
+            }
             let mut cut = false;
             rows.clear();
             for (index, turn) in self.found.turns.iter().enumerate() {

@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
-use crate::DatasetError;
 use crate::growing::Appender;
 use crate::names::Names;
 use crate::record::Row;
+use crate::{DatasetError, Survey};
 
 use super::Index;
-use super::reader::{Reader, Sink};
+use super::reader::{Reader, Sink, collect};
 
 /// Rows of a file that is read whole before anything is sent.
 #[derive(Default)]
@@ -120,7 +120,12 @@ impl Sink for Whole {
 
 impl Reader {
     /// Groups what was read into conversations.
-    pub(super) fn close(mut self, whole: Whole, names: &Names) -> Result<Arc<Index>, DatasetError> {
+    pub(super) fn close(
+        mut self,
+        whole: Whole,
+        names: &Names,
+        survey: Option<&Survey>,
+    ) -> Result<Arc<Index>, DatasetError> {
         let index = Index::new(whole.grouped.is_some());
         let mut cut_sessions = 0;
         let mut turns = 0;
@@ -132,7 +137,10 @@ impl Reader {
                     if conversations == self.rules.limit {
                         break;
                     }
-                    self.conversation(&[row], None, rows_out.len())?;
+                    if let Err(fault) = self.conversation(&[row], None, rows_out.len()) {
+                        collect(survey, fault)?;
+                        continue;
+                    }
                     rows_out.push(&index.rows, row);
                     conversations += 1;
                 }
@@ -153,7 +161,13 @@ impl Reader {
                         cut_sessions += 1;
                         continue;
                     }
-                    let range = self.conversation(rows, id.map(AsRef::as_ref), rows_out.len())?;
+                    let range = match self.conversation(rows, id.map(AsRef::as_ref), rows_out.len()) {
+                        Ok(range) => range,
+                        Err(fault) => {
+                            collect(survey, fault)?;
+                            continue;
+                        }
+                    };
                     for row in rows {
                         rows_out.push(&index.rows, *row);
                     }

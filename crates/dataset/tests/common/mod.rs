@@ -79,6 +79,7 @@ pub fn context(tokenizer: &Tokenizer) -> OpenContext<'_> {
         streaming: false,
         fixed_schedule: false,
         apply_chat_template: false,
+        survey: None,
     }
 }
 

@@ -86,6 +86,7 @@ fn open_dataset(config: &RunConfig, tokenizer: Option<&Tokenizer>) -> Result<Arc
         streaming: config.endpoint.streaming,
         fixed_schedule: matches!(config.profiling().mode, LoadMode::FixedSchedule(_)),
         apply_chat_template: config.tokenizer.apply_chat_template,
+        survey: None,
     };
     Ok(aiperf_dataset::open(&config.dataset, &context)?)
 }
