@@ -19,6 +19,7 @@ mod look;
 mod names;
 mod note;
 mod open;
+mod parquet;
 mod prompt;
 mod random;
 mod record;

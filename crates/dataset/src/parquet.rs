@@ -1,0 +1,20 @@
+//! Columnar files: parquet, and Arrow IPC where a format takes it. Rows are read in order for the index, and at
+//! any place afterwards; memory follows what is being read, not the file.
+
+#![allow(dead_code, unused_imports, reason = "formats come to it one after the other")]
+
+mod bytes;
+mod cells;
+mod ipc;
+mod json;
+mod pages;
+mod table;
+mod types;
+pub(crate) mod value;
+
+pub(crate) use cells::{Cell, Cells};
+pub(crate) use json::{NotFinite, Writer};
+pub(crate) use table::{Batches, Table};
+
+#[cfg(test)]
+mod tests;
