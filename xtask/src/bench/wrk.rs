@@ -49,6 +49,8 @@ pub(crate) struct WrkRun {
     pub(crate) used: Used,
     pub(crate) requests: f64,
     pub(crate) per_second: f64,
+    /// Median time from request to answer.
+    pub(crate) median_ms: f64,
 }
 
 impl Wrk {
@@ -81,7 +83,7 @@ impl Wrk {
         std::fs::create_dir_all(&own)?;
         let mut command = Command::new("wrk");
         command
-            .args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "-s"])
+            .args(["-t1", "--latency", &format!("-c{connections}"), &format!("-d{seconds}s"), "-s"])
             .arg(&self.script)
             .arg(format!("{}/v1/chat/completions", mock.url()))
             .arg("--")
@@ -91,13 +93,13 @@ impl Wrk {
         if used.code != Some(0) {
             bail!("wrk ended with {:?}\n{text}{}", used.code, tail(&own.join("stderr.txt")));
         }
-        let (requests, per_second) = parse(&text)?;
-        Ok(WrkRun { used, requests, per_second })
+        let (requests, per_second, median_ms) = parse(&text)?;
+        Ok(WrkRun { used, requests, per_second, median_ms })
     }
 }
 
-/// Requests in all and per second, from what `wrk` prints; an error when some failed.
-fn parse(text: &str) -> Result<(f64, f64)> {
+/// Requests in all and per second and the median latency in ms, from what `wrk` prints; an error when some failed.
+fn parse(text: &str) -> Result<(f64, f64, f64)> {
     if let Some(line) = text.lines().find(|line| line.contains("Non-2xx") || line.contains("Socket errors")) {
         bail!("wrk: {}", line.trim());
     }
@@ -105,10 +107,27 @@ fn parse(text: &str) -> Result<(f64, f64)> {
     let requests =
         number(text.lines().find_map(|line| line.trim().split_once(" requests in ")).map(|(count, _)| count));
     let per_second = number(text.lines().find_map(|line| line.strip_prefix("Requests/sec:")).map(str::trim));
-    match (requests, per_second) {
-        (Some(requests), Some(per_second)) if requests > 0.0 => Ok((requests, per_second)),
-        _ => bail!("wrk printed no count\n{text}"),
+    let median = text.lines().find_map(|line| milliseconds(line.trim().strip_prefix("50%")?.trim()));
+    match (requests, per_second, median) {
+        (Some(requests), Some(per_second), Some(median)) if requests > 0.0 => {
+            Ok((requests, per_second, median))
+        }
+        _ => bail!("wrk printed no count or no latency\n{text}"),
     }
+}
+
+/// A time as `wrk` prints it: `93.00us`, `50.27ms`, `1.20s`, `2.00m`.
+fn milliseconds(text: &str) -> Option<f64> {
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.'))?;
+    let (number, unit) = text.split_at(split);
+    let factor = match unit {
+        "us" => 1e-3,
+        "ms" => 1.0,
+        "s" => 1e3,
+        "m" => 6e4,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * factor)
 }
 
 #[derive(Deserialize)]
@@ -176,8 +195,12 @@ mod tests {
 
     #[test]
     fn counts_are_read_and_failures_are_not_passed_over() {
-        let good = "Running 2s test\n  81234 requests in 2.00s, 9.00MB read\nRequests/sec:  40617.00\nTransfer/sec: 4MB\n";
-        assert_eq!(parse(good).unwrap(), (81_234.0, 40_617.0));
+        let good = "Running 2s test\n  Latency Distribution\n     50%   93.00us\n     99%    1.20ms\n  81234 requests in 2.00s, 9.00MB read\nRequests/sec:  40617.00\nTransfer/sec: 4MB\n";
+        assert_eq!(parse(good).unwrap(), (81_234.0, 40_617.0, 0.093));
+        assert_eq!(
+            [milliseconds("50.27ms"), milliseconds("1.50s"), milliseconds("n/a")],
+            [Some(50.27), Some(1_500.0), None]
+        );
         assert!(parse(&format!("{good}  Non-2xx or 3xx responses: 4\n")).is_err());
         assert!(parse("unable to connect").is_err());
     }

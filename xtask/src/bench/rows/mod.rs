@@ -6,6 +6,7 @@ use super::Bench;
 use super::figure::Figure;
 
 mod cost;
+mod cross_check;
 mod lateness;
 mod memory;
 mod sockets;
@@ -95,6 +96,12 @@ pub(crate) const ALL: &[Row] = &[
         about: "10,000 concurrent streams for 30 s",
         reference: false,
         measure: streams::measure,
+    },
+    Row {
+        name: "cross-check",
+        about: "rate and latency beside wrk and the server's own",
+        reference: false,
+        measure: cross_check::measure,
     },
     Row {
         name: "sockets",
