@@ -29,10 +29,11 @@ mod synthetic;
 
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use aiperf_config::EndpointKind;
 use aiperf_tokenize::Tokenizer;
-use aiperf_types::Conversation;
+use aiperf_types::{BranchPlan, Conversation};
 
 pub use detect::{Detected, Timing, detect, first_record_timing};
 pub use error::{DatasetError, Invalid, Place};
@@ -158,7 +159,19 @@ pub trait Dataset: Send + Sync {
         None
     }
 
-    /// Turns of all conversations together; `None` while the file is still being read.
+    /// What conversation `index` starts beside itself. Children have indexes from `len()` on, and are known to
+    /// `outline` and `build` like the others.
+    fn branches(&self, index: u64) -> Option<Arc<BranchPlan>> {
+        let _ = index;
+        None
+    }
+
+    /// Conversations that only others start.
+    fn children(&self) -> u64 {
+        0
+    }
+
+    /// Turns of all conversations together, those of children included; `None` while the file is still being read.
     fn total_turns(&self) -> Option<u64>;
 
     /// A bad record that was found after the dataset was opened.

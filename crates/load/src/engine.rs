@@ -12,8 +12,9 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 use crate::delivery::Tally;
 use crate::pacer::{Control, Inbox, PaceJob, Paced, Source, StopCause};
-use crate::schedule::{Counts, Plan};
+use crate::schedule::{BranchCounts, Counts, Plan};
 use crate::settings::Settings;
+use crate::worker::ids::Ids;
 use crate::worker::{Command, ExchangeSink, Mailbox, PhaseInfo, Worker};
 
 /// Where the pacer runs.
@@ -65,6 +66,8 @@ pub struct PhaseOutcome {
     pub worker_cpu_ns: Vec<u64>,
     /// CPU the pacer spent waiting awake, ns.
     pub spin_ns: u64,
+    /// What became of children, where conversations start others.
+    pub branches: Option<BranchCounts>,
 }
 
 struct WorkerHandle {
@@ -140,6 +143,7 @@ impl Engine {
                 index: run.index,
                 cancel_delay: run.cancel_delay,
                 fixed_schedule: run.fixed_schedule,
+                family_key: Ids::key(),
             }),
             grace: run.grace,
             cancel_drain: run.cancel_drain,
@@ -153,7 +157,7 @@ impl Engine {
         // What the workers did between phases belongs to none.
         self.collect();
         let before = self.worker_cpu();
-        let Paced { counts, t0, end, source, stopped, spin_ns } = match self.place {
+        let Paced { counts, branches, t0, end, source, stopped, spin_ns } = match self.place {
             PacerPlace::Worker => {
                 self.workers[0].mailbox.post(Command::Pace(job));
                 answer.recv().map_err(|_| io::Error::other("the network thread ended"))?
@@ -171,7 +175,7 @@ impl Engine {
         let worker_cpu_ns =
             after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).collect();
         let tally = self.collect();
-        Ok(PhaseOutcome { counts, tally, t0, end, source, stopped, worker_cpu_ns, spin_ns })
+        Ok(PhaseOutcome { counts, tally, t0, end, source, stopped, worker_cpu_ns, spin_ns, branches })
     }
 
     fn collect(&self) -> Tally {

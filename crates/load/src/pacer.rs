@@ -13,7 +13,9 @@ use aiperf_clock::{Mono, nanos, now};
 use crossbeam_queue::SegQueue;
 
 use crate::prepared::Ticket;
-use crate::schedule::{Counts, Issue, Plan, Schedule, SessionKey, SessionSource, TurnEnding, Wake};
+use crate::schedule::{
+    BranchCounts, Counts, Issue, Plan, Schedule, SessionKey, SessionSource, TurnEnding, Wake,
+};
 use crate::wake::{Bell, PreciseTimer};
 use crate::worker::{Command, Dispatch, Mailbox, PhaseInfo, Worker};
 
@@ -142,6 +144,7 @@ pub(crate) struct PaceJob {
 /// A phase that is over.
 pub(crate) struct Paced {
     pub(crate) counts: Counts,
+    pub(crate) branches: Option<BranchCounts>,
     pub(crate) t0: Mono,
     pub(crate) end: Mono,
     pub(crate) source: Source,
@@ -235,10 +238,11 @@ impl PaceJob {
             }
         };
         let counts = pacer.schedule.counts();
+        let branches = pacer.schedule.branch_counts();
         let stopped = pacer.stopped;
         let source = pacer.schedule.into_source();
         // The engine waits for this unless the whole process is going down.
-        let _ = reply.send(Paced { counts, t0, end, source, stopped, spin_ns });
+        let _ = reply.send(Paced { counts, branches, t0, end, source, stopped, spin_ns });
     }
 }
 
@@ -274,7 +278,7 @@ impl Pacer {
             self.schedule.close(at);
             self.cut(at);
         }
-        let wake = self.schedule.poll(at, &mut self.out);
+        let mut wake = self.schedule.poll(at, &mut self.out);
         for issue in self.out.drain(..) {
             self.router.send(Dispatch { issue, phase: Arc::clone(&self.phase) });
         }
@@ -282,9 +286,10 @@ impl Pacer {
             control.in_grace.store(true, Ordering::Relaxed);
             if self.give_up_at.is_none()
                 && self.cut_at.is_some_and(|cut| at >= cut)
-                && self.schedule.in_flight() > 0
+                && !self.schedule.is_idle()
             {
                 self.cut(at);
+                wake = self.schedule.poll(at, &mut self.out);
             }
         }
         let counts = self.schedule.counts();
@@ -295,6 +300,7 @@ impl Pacer {
     }
 
     fn cut(&mut self, at: Mono) {
+        self.schedule.abandon_children();
         self.router.cut_all();
         self.give_up_at = Some(at.plus(nanos(self.cancel_drain)));
     }
@@ -324,7 +330,10 @@ impl Router {
                 if self.homes.len() <= key {
                     self.homes.resize(key + 1, 0);
                 }
-                if dispatch.issue.turn == 0 {
+                if let Some(fork) = dispatch.issue.fork {
+                    // Its past is where the parent is.
+                    self.homes[key] = self.homes.get(fork.parent.0 as usize).copied().unwrap_or(0);
+                } else if dispatch.issue.turn == 0 {
                     let least =
                         self.in_flight.iter().enumerate().min_by_key(|(_, n)| **n).map_or(0, |(i, _)| i);
                     self.homes[key] = least as u16;

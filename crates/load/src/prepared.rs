@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aiperf_endpoint::Rendered;
-use aiperf_types::Conversation;
+use aiperf_types::{Conversation, TraceSource};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// A conversation whose requests can leave.
@@ -15,6 +15,8 @@ pub struct Prepared {
     pub requests: Vec<Arc<Rendered>>,
     /// The conversation itself, where later requests are made from answers.
     pub conversation: Option<Conversation>,
+    /// Where an agentic trace has each turn; empty for other data.
+    pub sources: Vec<Option<Arc<TraceSource>>>,
 }
 
 /// A prepared conversation, or why it cannot be made.

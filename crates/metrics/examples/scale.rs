@@ -60,6 +60,8 @@ fn record(number: u64, gaps: usize, random: &mut Random) -> RequestRecord {
             phase: PhaseKind::Profiling,
             phase_index: 0,
             worker: 0,
+            lineage: None,
+            source: None,
         },
         plan: PlanInstants { scheduled: Some(due), due, let_go: due, issued, initial_fill: false },
         start,

@@ -35,6 +35,8 @@ const HIGH: usize = 8192;
 /// A conversation to be made ready.
 pub(crate) struct PrepareJob {
     pub(crate) index: u64,
+    /// It goes on from what another conversation has said, so that no request of it is known ahead.
+    pub(crate) inherits: bool,
     pub(crate) fulfil: oneshot::Sender<PreparedResult>,
 }
 
@@ -263,7 +265,7 @@ impl Worker {
 
     fn prepare(&self, job: PrepareJob) {
         let shared = &self.shared;
-        let result = self.build(job.index).map(Arc::new);
+        let result = self.build(job.index, job.inherits).map(Arc::new);
         if let Err(why) = &result
             && shared.fault.set(Arc::clone(why)).is_ok()
         {
@@ -273,21 +275,25 @@ impl Worker {
         let _ = job.fulfil.send(result);
     }
 
-    fn build(&self, index: u64) -> Result<Prepared, Arc<str>> {
+    fn build(&self, index: u64, inherits: bool) -> Result<Prepared, Arc<str>> {
         let shared = &self.shared;
         let conversation = shared.dataset.build(index).map_err(|error| Arc::from(error.to_string()))?;
         shared.format.check(&conversation).map_err(|error| Arc::from(error.to_string()))?;
         let turns = conversation.turns.len();
         let alone = turns == 1 || !conversation.context_mode.accumulates();
         let history = History::default();
-        let ahead = if alone { turns } else { 1 };
+        let ahead = match (inherits, alone) {
+            (true, _) => 0,
+            (false, true) => turns,
+            (false, false) => turns.min(1),
+        };
         let requests: Vec<_> =
             (0..ahead).map(|turn| Arc::new(shared.format.render(&conversation, turn, &history))).collect();
         shared.size.note(requests.iter().map(|request| request.body.len()).sum());
         if let Some(inputs) = &shared.inputs
             && inputs.wants(index)
         {
-            let bodies = if alone {
+            let bodies = if alone && !inherits {
                 requests.iter().map(|request| request.body.clone()).collect()
             } else {
                 (0..turns).map(|turn| shared.format.render_alone(&conversation, turn)).collect()
@@ -295,8 +301,13 @@ impl Worker {
             inputs.offer(index, InputEntry { id: Arc::clone(&conversation.id), bodies });
         }
         let id = Arc::clone(&conversation.id);
-        let conversation: Option<Conversation> = (!alone).then_some(conversation);
-        Ok(Prepared { id, requests, conversation })
+        let sources = if conversation.turns.iter().any(|turn| turn.source.is_some()) {
+            conversation.turns.iter().map(|turn| turn.source.clone()).collect()
+        } else {
+            Vec::new()
+        };
+        let conversation: Option<Conversation> = (inherits || !alone).then_some(conversation);
+        Ok(Prepared { id, requests, conversation, sources })
     }
 
     fn finish(&mut self, exchange: Exchange) {

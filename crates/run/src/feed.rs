@@ -8,7 +8,8 @@ use std::time::Duration;
 use aiperf_clock::{nanos, now};
 use aiperf_dataset::{Dataset, Sampler};
 use aiperf_load::Ticket;
-use aiperf_load::schedule::{Draw, NewSession, SessionSource, TurnTiming};
+use aiperf_load::schedule::{Child, Draw, NewSession, SessionSource, TurnTiming};
+use aiperf_types::BranchPlan;
 use crossbeam_channel::Sender;
 
 use crate::compute::PrepareJob;
@@ -93,7 +94,7 @@ impl Feed {
         while self.ahead.len() < wanted {
             let Some((index, first_ms)) = self.next_index() else { return };
             let (fulfil, ticket) = Ticket::new();
-            if self.jobs.send(PrepareJob { index, fulfil }).is_err() {
+            if self.jobs.send(PrepareJob { index, inherits: false, fulfil }).is_err() {
                 return;
             }
             self.ahead.push_back((index, first_ms, ticket));
@@ -161,6 +162,20 @@ impl SessionSource for Feed {
     fn timing(&self, conversation: u64, turn: u32) -> TurnTiming {
         let outline = self.dataset.outline(conversation).turn(turn).unwrap_or_default();
         TurnTiming { timestamp_ms: outline.timestamp_ms, delay_ms: outline.delay_ms }
+    }
+
+    fn branches(&self, conversation: u64) -> Option<Arc<BranchPlan>> {
+        self.dataset.branches(conversation)
+    }
+
+    fn child(&mut self, conversation: u64, inherits: bool) -> Option<Child<Ticket>> {
+        let turns = self.dataset.outline(conversation).turns();
+        if self.dataset.branches(conversation).is_some_and(|plan| plan.spine.is_some()) {
+            return Some(Child { turns, ticket: None });
+        }
+        let (fulfil, ticket) = Ticket::new();
+        self.jobs.send(PrepareJob { index: conversation, inherits, fulfil }).ok()?;
+        Some(Child { turns, ticket: Some(ticket) })
     }
 }
 

@@ -243,6 +243,8 @@ mod tests {
                 phase: PhaseKind::Warmup,
                 phase_index: 1,
                 worker: 3,
+                lineage: None,
+                source: None,
             },
             plan: PlanInstants { scheduled: Some(Mono(4)), initial_fill: true, ..PlanInstants::default() },
             start: Mono(5),

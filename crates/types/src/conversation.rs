@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::TraceSource;
+
 /// Which earlier turns and answers a request of a conversation carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContextMode {
@@ -29,7 +31,7 @@ impl ContextMode {
 pub struct Conversation {
     /// Session id, unique in the dataset.
     pub id: Arc<str>,
-    /// The turns, in order; never empty.
+    /// The turns, in order; empty only where nothing is sent and children are all there is.
     pub turns: Vec<Turn>,
     /// How turns build on each other.
     pub context_mode: ContextMode,
@@ -60,6 +62,8 @@ pub struct Turn {
     pub text_tokens: Option<u64>,
     /// Drop what was accumulated before this turn.
     pub reset_context: bool,
+    /// Where an agentic trace has it.
+    pub source: Option<Arc<TraceSource>>,
 }
 
 /// The content of a turn.

@@ -2,11 +2,13 @@
 //! on the way back. Types only; every room that makes or reads them says what they mean there.
 
 mod body;
+mod branch;
 mod conversation;
 mod record;
 mod usage;
 
 pub use body::{Body, CountedText};
+pub use branch::{BranchChild, BranchGroup, BranchPlan, BranchStart, Lineage, Spine, ThinkTime, TraceSource};
 pub use conversation::{Content, ContextMode, Conversation, Media, MediaKind, TextGroup, Turn};
 pub use record::{
     Answer, Channel, ContentEvent, HttpTrace, Identity, Packet, PhaseKind, PlanInstants, RawEvent,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aiperf_clock::Mono;
 use serde::{Deserialize, Serialize};
 
-use crate::{Body, CountedText, SpecDecode, Usage};
+use crate::{Body, CountedText, Lineage, SpecDecode, TraceSource, Usage};
 
 /// Which kind of phase a request belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -46,6 +46,10 @@ pub struct Identity {
     pub phase_index: u16,
     /// The network worker that sent it.
     pub worker: u16,
+    /// Who started its conversation, where conversations start each other.
+    pub lineage: Option<Arc<Lineage>>,
+    /// Where an agentic trace has it.
+    pub source: Option<Arc<TraceSource>>,
 }
 
 /// What the plan wanted of a request, and when it was let go.

@@ -9,6 +9,7 @@ use aiperf_types::PlanInstants;
 use rand::RngExt as _;
 use rand_chacha::ChaCha12Rng;
 
+use super::branches::{Branches, Kin};
 use super::{Arrivals, CapRamp, Draw, Issue, NewSession, RateCurve, SessionKey, SessionSource, Wake};
 
 /// How soon a source that had nothing yet is asked again, ns.
@@ -35,11 +36,18 @@ pub struct Plan {
     pub arrival_rng: ChaCha12Rng,
     /// Draws of cancellations.
     pub cancel_rng: ChaCha12Rng,
+    /// Draws of think times.
+    pub think_rng: ChaCha12Rng,
 }
 
 impl Plan {
     /// The plan of a settled phase.
-    pub fn new(phase: &PhaseConfig, arrival_rng: ChaCha12Rng, cancel_rng: ChaCha12Rng) -> Plan {
+    pub fn new(
+        phase: &PhaseConfig,
+        arrival_rng: ChaCha12Rng,
+        cancel_rng: ChaCha12Rng,
+        think_rng: ChaCha12Rng,
+    ) -> Plan {
         Plan {
             mode: phase.mode,
             cap: phase.concurrency.map(|cap| CapRamp::new(cap, phase.ramps.concurrency.map_or(0, nanos))),
@@ -50,6 +58,7 @@ impl Plan {
             max_catch_up_ns: None,
             arrival_rng,
             cancel_rng,
+            think_rng,
         }
     }
 }
@@ -94,12 +103,13 @@ pub struct Counts {
     pub closed_at: Option<Mono>,
 }
 
-#[derive(Debug)]
-struct Session {
-    conversation: u64,
-    turns: u32,
+pub(super) struct Session<T> {
+    pub(super) conversation: u64,
+    pub(super) turns: u32,
     /// The next turn to issue.
-    next: u32,
+    pub(super) next: u32,
+    /// Parent and children, of the few that have any.
+    pub(super) kin: Option<Box<Kin<T>>>,
 }
 
 /// A first turn drawn but not yet issued.
@@ -110,29 +120,32 @@ struct Pending<T> {
 
 /// The state machine.
 pub struct Schedule<S: SessionSource> {
-    source: S,
+    pub(super) source: S,
     mode: Mode,
     slots: Option<Slots>,
-    stop: StopRule,
+    pub(super) stop: StopRule,
     cancel_share: f64,
     cancel_rng: ChaCha12Rng,
     max_catch_up_ns: Option<u64>,
-    t0: Mono,
+    pub(super) t0: Mono,
     deadline: Option<Mono>,
-    open: bool,
-    sessions: Vec<Option<Session>>,
-    free_keys: Vec<u32>,
+    pub(super) open: bool,
+    pub(super) sessions: Vec<Option<Session<S::Ticket>>>,
+    pub(super) free_keys: Vec<u32>,
     live: u32,
-    in_flight: u32,
+    pub(super) in_flight: u32,
     /// Continuation turns: (ready instant, order, session).
     continuations: BinaryHeap<Reverse<(Mono, u64, SessionKey)>>,
-    order: u64,
+    pub(super) order: u64,
     /// The conversation drawn for the next new session and kept until it starts.
     pending: Option<Pending<S::Ticket>>,
     exhausted: bool,
     /// The source had nothing when last asked.
     retry: bool,
-    counts: Counts,
+    pub(super) counts: Counts,
+    /// Conversations that start others; nothing before there is one.
+    pub(super) branches: Option<Box<Branches>>,
+    think_rng: ChaCha12Rng,
 }
 
 enum Mode {
@@ -208,7 +221,19 @@ impl<S: SessionSource> Schedule<S> {
             exhausted: false,
             retry: false,
             counts: Counts::default(),
+            branches: None,
+            think_rng: plan.think_rng,
         }
+    }
+
+    /// What is kept of conversations with relatives, from the first of them on.
+    pub(super) fn branches_mut(&mut self) -> &mut Branches {
+        self.branches.get_or_insert_with(|| Box::new(Branches::new(self.think_rng.clone())))
+    }
+
+    /// Whether nothing is in flight and nothing waits to be sent after issuing has ended.
+    pub fn is_idle(&self) -> bool {
+        self.in_flight == 0 && self.branches.as_ref().is_none_or(|branches| branches.next_ready().is_none())
     }
 
     /// What was counted so far.
@@ -233,11 +258,18 @@ impl<S: SessionSource> Schedule<S> {
 
     /// Ends issuing: an interrupt or an abort.
     pub fn close(&mut self, now: Mono) {
+        self.end_issuing(now);
+        self.abandon_children();
+    }
+
+    /// Ends what the stop rules end: children that have started go on.
+    fn end_issuing(&mut self, now: Mono) {
         if self.open {
             self.open = false;
             self.counts.closed_at = Some(now);
             self.continuations.clear();
             self.pending = None;
+            self.keep_children_only();
         }
     }
 
@@ -250,22 +282,35 @@ impl<S: SessionSource> Schedule<S> {
             TurnEnding::NeverSent => self.counts.never_sent += 1,
         }
         let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) else { return };
-        if self.open && session.next < session.turns {
-            let timing = self.source.timing(session.conversation, session.next);
-            let ready = match (&self.mode, timing.timestamp_ms) {
-                (Mode::Fixed { zero_ms }, Some(ms)) => schedule_instant(self.t0, *zero_ms, ms).max(at),
-                _ => at.plus(timing.delay_ms.map_or(0, ms_to_ns)),
-            };
-            self.order += 1;
-            self.continuations.push(Reverse((ready, self.order, key)));
-            return;
+        if session.kin.is_some() {
+            self.relative_returned(key, at);
+        } else if self.open && session.next < session.turns {
+            let ready = self.next_ready(key, at);
+            self.queue_continuation(ready, key);
+        } else {
+            self.end_session(key, at);
+            self.free_keys.push(key.0);
         }
-        self.end_session(key, at);
     }
 
-    fn end_session(&mut self, key: SessionKey, at: Mono) {
+    /// When the next turn of a session is ready that returned at `at`.
+    pub(super) fn next_ready(&self, key: SessionKey, at: Mono) -> Mono {
+        let Some(session) = self.sessions.get(key.0 as usize).and_then(Option::as_ref) else { return at };
+        let timing = self.source.timing(session.conversation, session.next);
+        match (&self.mode, timing.timestamp_ms) {
+            (Mode::Fixed { zero_ms }, Some(ms)) => schedule_instant(self.t0, *zero_ms, ms).max(at),
+            _ => at.plus(timing.delay_ms.map_or(0, ms_to_ns)),
+        }
+    }
+
+    pub(super) fn queue_continuation(&mut self, ready: Mono, key: SessionKey) {
+        self.order += 1;
+        self.continuations.push(Reverse((ready, self.order, key)));
+    }
+
+    /// Ends a session that holds a slot. Its key is free when nobody goes on from it.
+    pub(super) fn end_session(&mut self, key: SessionKey, at: Mono) {
         self.sessions[key.0 as usize] = None;
-        self.free_keys.push(key.0);
         self.live -= 1;
         if let Some(slots) = &mut self.slots {
             slots.free.push_back(at);
@@ -275,6 +320,9 @@ impl<S: SessionSource> Schedule<S> {
     /// Appends every turn that leaves by `now`, and says when to ask again.
     pub fn poll(&mut self, now: Mono, out: &mut Vec<Issue<S::Ticket>>) -> Wake {
         self.retry = false;
+        if self.branches.is_some() {
+            self.poll_branches(now, out);
+        }
         if self.open {
             match self.mode {
                 Mode::Burst => self.poll_burst(now, out),
@@ -287,7 +335,7 @@ impl<S: SessionSource> Schedule<S> {
     }
 
     /// Conditions that block every turn.
-    fn blocked(&self, now: Mono) -> bool {
+    pub(super) fn blocked(&self, now: Mono) -> bool {
         self.stop.requests.is_some_and(|n| self.counts.issued >= n)
             || self.deadline.is_some_and(|end| now >= end)
     }
@@ -431,7 +479,7 @@ impl<S: SessionSource> Schedule<S> {
     }
 
     /// The recorded instant of the next turn of a session, where it has one.
-    fn recorded(&self, key: SessionKey) -> Option<Mono> {
+    pub(super) fn recorded(&self, key: SessionKey) -> Option<Mono> {
         let Mode::Fixed { zero_ms } = &self.mode else { return None };
         let session = self.sessions.get(key.0 as usize)?.as_ref()?;
         let ms = self.source.timing(session.conversation, session.next).timestamp_ms?;
@@ -444,24 +492,36 @@ impl<S: SessionSource> Schedule<S> {
         if let Some(slots) = &mut self.slots {
             slots.free.pop_front();
         }
-        let entry = Session { conversation: session.conversation, turns: session.turns, next: 0 };
-        let key = if let Some(key) = self.free_keys.pop() {
-            self.sessions[key as usize] = Some(entry);
-            SessionKey(key)
-        } else {
-            self.sessions.push(Some(entry));
-            SessionKey(self.sessions.len() as u32 - 1)
-        };
+        let key = self.enter(Session {
+            conversation: session.conversation,
+            turns: session.turns,
+            next: 0,
+            kin: None,
+        });
         self.live += 1;
         self.counts.sessions += 1;
         debug_assert!(
             self.slots.as_ref().is_none_or(|slots| self.live <= slots.cap.target()),
             "more live sessions than the cap"
         );
-        self.issue(key, plan, Some(session.ticket), out);
+        match self.source.branches(session.conversation) {
+            None => self.issue(key, plan, Some(session.ticket), out),
+            Some(branches) => self.start_root(key, branches, plan, session.ticket, out),
+        }
     }
 
-    fn issue(
+    /// Gives a session a place in the table.
+    pub(super) fn enter(&mut self, entry: Session<S::Ticket>) -> SessionKey {
+        if let Some(key) = self.free_keys.pop() {
+            self.sessions[key as usize] = Some(entry);
+            SessionKey(key)
+        } else {
+            self.sessions.push(Some(entry));
+            SessionKey(self.sessions.len() as u32 - 1)
+        }
+    }
+
+    pub(super) fn issue(
         &mut self,
         key: SessionKey,
         plan: PlanInstants,
@@ -481,7 +541,15 @@ impl<S: SessionSource> Schedule<S> {
             plan,
             cancel,
             ticket,
+            family: None,
+            fork: None,
+            forked: false,
         });
+        if session.kin.is_some()
+            && let Some(issue) = out.last_mut()
+        {
+            self.relative_issued(issue);
+        }
         self.counts.issued += 1;
         self.counts.planned += 1;
         self.in_flight += 1;
@@ -496,8 +564,10 @@ impl<S: SessionSource> Schedule<S> {
         if timed_out && !counted {
             self.count_unsent();
         }
-        if counted || timed_out || (no_more_sessions && self.live == 0) {
+        if counted {
             self.close(now);
+        } else if timed_out || (no_more_sessions && self.live == 0) {
+            self.end_issuing(now);
         }
     }
 
@@ -532,11 +602,19 @@ impl<S: SessionSource> Schedule<S> {
     }
 
     fn wake(&self, now: Mono) -> Wake {
+        let relative = self.branches.as_ref().and_then(|branches| branches.next_ready());
         if !self.open {
-            return if self.in_flight == 0 { Wake::Done } else { Wake::OnEvent };
+            return match relative {
+                Some(ready) => Wake::At(ready),
+                None if self.in_flight == 0 => Wake::Done,
+                None => Wake::OnEvent,
+            };
         }
         let mut next = self.deadline;
         let mut at = |instant: Mono| next = Some(next.map_or(instant, |next| next.min(instant)));
+        if let Some(ready) = relative {
+            at(ready);
+        }
         if let Mode::Rate { next: arrival, .. } = &self.mode {
             // One that is overdue for want of a conversation waits for the source to be asked again.
             if !self.retry {
@@ -569,7 +647,7 @@ fn schedule_instant(t0: Mono, zero_ms: Option<f64>, ms: f64) -> Mono {
     t0.plus(offset.max(0.0).round() as u64)
 }
 
-fn ms_to_ns(ms: f64) -> u64 {
+pub(super) fn ms_to_ns(ms: f64) -> u64 {
     (ms * 1e6).max(0.0).round() as u64
 }
 
@@ -585,7 +663,8 @@ impl Plan {
             cancel_share: 0.0,
             max_catch_up_ns: None,
             arrival_rng: rng.clone(),
-            cancel_rng: rng,
+            cancel_rng: rng.clone(),
+            think_rng: rng,
         }
     }
 

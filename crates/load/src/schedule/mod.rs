@@ -2,15 +2,21 @@
 //! when it wants to be asked again. No I/O, no clock, no threads; a virtual clock tests it to the nanosecond.
 
 mod arrivals;
+#[cfg(test)]
+mod branch_tests;
+mod branches;
 mod machine;
 mod ramp;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use aiperf_clock::Mono;
-use aiperf_types::PlanInstants;
+use aiperf_types::{BranchPlan, PlanInstants};
 
 pub use arrivals::{Arrivals, RateCurve};
+pub use branches::{BranchCounts, Family};
 pub use machine::{Counts, Plan, Schedule, TurnEnding};
 pub use ramp::CapRamp;
 
@@ -51,6 +57,15 @@ pub struct NewSession<T> {
     pub ticket: T,
 }
 
+/// A conversation that another one starts, on its way to be sent.
+#[derive(Debug)]
+pub struct Child<T> {
+    /// Number of turns.
+    pub turns: u32,
+    /// Whatever the sender needs to send it; a conversation without requests needs nothing.
+    pub ticket: Option<T>,
+}
+
 /// Where sessions come from: draws conversations in the order they are to be started.
 pub trait SessionSource {
     /// What travels with a drawn conversation to the sender.
@@ -61,6 +76,18 @@ pub trait SessionSource {
 
     /// Timing of turn `turn` of conversation `conversation`.
     fn timing(&self, conversation: u64, turn: u32) -> TurnTiming;
+
+    /// What conversation `conversation` starts beside itself; most start nothing.
+    fn branches(&self, conversation: u64) -> Option<Arc<BranchPlan>> {
+        let _ = conversation;
+        None
+    }
+
+    /// Has a child made ready; `inherits` when it goes on from what its parent said. `None` when it cannot be had.
+    fn child(&mut self, conversation: u64, inherits: bool) -> Option<Child<Self::Ticket>> {
+        let _ = (conversation, inherits);
+        None
+    }
 }
 
 impl<S: SessionSource + ?Sized> SessionSource for Box<S> {
@@ -72,6 +99,14 @@ impl<S: SessionSource + ?Sized> SessionSource for Box<S> {
 
     fn timing(&self, conversation: u64, turn: u32) -> TurnTiming {
         (**self).timing(conversation, turn)
+    }
+
+    fn branches(&self, conversation: u64) -> Option<Arc<BranchPlan>> {
+        (**self).branches(conversation)
+    }
+
+    fn child(&mut self, conversation: u64, inherits: bool) -> Option<Child<S::Ticket>> {
+        (**self).child(conversation, inherits)
     }
 }
 
@@ -94,6 +129,21 @@ pub struct Issue<T> {
     pub cancel: bool,
     /// The drawn conversation, with its first turn only.
     pub ticket: Option<T>,
+    /// Who started the conversation, with its first turn only, where conversations start each other.
+    pub family: Option<Arc<Family>>,
+    /// The first turn of a child that goes on from what this session has said.
+    pub fork: Option<Fork>,
+    /// Children go on from what this turn says and hears, even if it is the last.
+    pub forked: bool,
+}
+
+/// Where the past of a child comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// The session of the parent.
+    pub parent: SessionKey,
+    /// Nobody needs the past of the parent after this.
+    pub last: bool,
 }
 
 /// When the machine wants to be asked again.

@@ -2,7 +2,7 @@
 //! another worker, so nothing here is locked.
 
 mod gather;
-mod ids;
+pub(crate) mod ids;
 mod turn;
 
 use std::cell::{Cell, RefCell};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use aiperf_clock::{Mono, nanos, now};
 use aiperf_endpoint::History;
-use aiperf_types::PhaseKind;
+use aiperf_types::{Lineage, PhaseKind};
 use crossbeam_queue::SegQueue;
 use tokio::task::AbortHandle;
 
@@ -20,7 +20,7 @@ use crate::delivery::Tally;
 use crate::outcome::Exchange;
 use crate::pacer::{Inbox, PaceJob};
 use crate::prepared::{Prepared, Ticket};
-use crate::schedule::{Issue, SessionKey};
+use crate::schedule::{Fork, Issue, SessionKey};
 use crate::settings::Settings;
 use crate::transport::pool::Pool;
 use crate::wake::{Bell, PreciseTimer};
@@ -49,6 +49,8 @@ pub(crate) struct PhaseInfo {
     pub(crate) cancel_delay: Duration,
     /// Correlation ids are `fixed-schedule-<conversation id>`.
     pub(crate) fixed_schedule: bool,
+    /// What the correlation ids of conversations with relatives are made from.
+    pub(crate) family_key: [u8; 32],
 }
 
 /// A turn on its way to a worker.
@@ -89,6 +91,7 @@ impl Mailbox {
 struct Session {
     prepared: RefCell<Option<Arc<Prepared>>>,
     correlation_id: RefCell<Arc<str>>,
+    lineage: RefCell<Option<Arc<Lineage>>>,
     history: RefCell<History>,
 }
 
@@ -158,6 +161,9 @@ impl Worker {
     /// Starts a turn.
     pub(crate) fn start(self: &Rc<Self>, dispatch: Dispatch) {
         let session = self.session(dispatch.issue.session, dispatch.issue.turn == 0);
+        if let Some(fork) = dispatch.issue.fork {
+            self.inherit(fork, &session);
+        }
         let slot = self.tasks.borrow_mut().reserve();
         let guard = turn::ReturnGuard::new(Rc::clone(self), &dispatch, slot);
         let handle =
@@ -176,11 +182,23 @@ impl Worker {
             sessions[at] = Some(Rc::new(Session {
                 prepared: RefCell::new(None),
                 correlation_id: RefCell::new(Arc::from("")),
+                lineage: RefCell::new(None),
                 history: RefCell::new(History::default()),
             }));
         }
         // Invariant: filled in above when it was empty.
         sessions[at].as_ref().map_or_else(|| unreachable!("the entry was just made"), Rc::clone)
+    }
+
+    /// A session goes on from what another has said and heard.
+    fn inherit(&self, fork: Fork, session: &Session) {
+        let parent = self.sessions.borrow().get(fork.parent.0 as usize).cloned().flatten();
+        if let Some(parent) = parent {
+            session.history.replace(parent.history.borrow().clone());
+        }
+        if fork.last {
+            self.forget(fork.parent);
+        }
     }
 
     /// A session is over or will not go on.

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use aiperf_clock::{Mono, now};
 use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Rendered, Reply, http_error, redirect_error};
-use aiperf_types::{HttpTrace, Identity, RequestError, RequestFacts, TransportFacts};
+use aiperf_types::{HttpTrace, Identity, Lineage, RequestError, RequestFacts, TransportFacts};
 use tokio::time::timeout;
 
 use super::gather::Gather;
+use super::ids::numbered;
 use super::{Dispatch, PhaseInfo, Session, Worker};
 use crate::outcome::{Exchange, Received, ReceivedBytes};
 use crate::pacer::{Inbox, Returned};
 use crate::prepared::{Prepared, Ticket};
-use crate::schedule::{Issue, SessionKey, TurnEnding};
+use crate::schedule::{Family, Issue, SessionKey, TurnEnding};
 use crate::transport::connection::Connection;
 use crate::transport::exchange::{ExchangeError, receive, send};
 use crate::transport::proxy::tunnel;
@@ -102,7 +103,8 @@ pub(super) async fn run(
             return;
         }
     };
-    let goes_on = prepared.conversation.is_some() && !issue.last_turn;
+    // Whether a later turn, or a child, repeats this one.
+    let goes_on = issue.forked || prepared.conversation.is_some() && !issue.last_turn;
     let request_id = worker.ids.borrow_mut().next();
     let correlation_id = session.correlation_id.borrow().clone();
     let fields = HeadFields {
@@ -151,6 +153,8 @@ pub(super) async fn run(
             phase: phase.kind,
             phase_index: phase.index,
             worker: worker.index,
+            lineage: session.lineage.borrow().clone(),
+            source: prepared.sources.get(issue.turn as usize).cloned().flatten(),
         },
         plan: issue.plan,
         start,
@@ -175,7 +179,7 @@ pub(super) async fn run(
         cancelled_at: answer.cancelled_at,
         client_delayed,
     };
-    if issue.last_turn {
+    if issue.last_turn && !issue.forked {
         worker.forget(issue.session);
     }
     if !dial_failed {
@@ -206,8 +210,11 @@ async fn ready(
             worker.tally.borrow_mut().late_prompts += 1;
         }
         let prepared = ticket.take().await?;
-        *session.correlation_id.borrow_mut() = if phase.fixed_schedule {
-            format!("fixed-schedule-{}", prepared.id).into()
+        *session.correlation_id.borrow_mut() = if let Some(family) = &issue.family {
+            *session.lineage.borrow_mut() = Some(Arc::new(lineage(family, phase)));
+            correlation_id(family, phase)
+        } else if phase.fixed_schedule {
+            scheduled_id(&prepared.id)
         } else {
             let id = worker.ids.borrow_mut().next();
             // Hexadecimal digits and dashes only.
@@ -227,6 +234,30 @@ async fn ready(
         (None, None) => return Err("the conversation has no such turn".into()),
     };
     Ok(Ready { prepared, request })
+}
+
+fn scheduled_id(conversation: &str) -> Arc<str> {
+    format!("fixed-schedule-{conversation}").into()
+}
+
+/// The correlation id of a run with relatives, on whichever worker it is asked for.
+fn correlation_id(family: &Family, phase: &PhaseInfo) -> Arc<str> {
+    match &family.drawn {
+        Some(conversation) if phase.fixed_schedule => scheduled_id(conversation),
+        _ => {
+            let id = numbered(&phase.family_key, family.number);
+            // Hexadecimal digits and dashes only.
+            std::str::from_utf8(&id).unwrap_or_default().into()
+        }
+    }
+}
+
+fn lineage(family: &Family, phase: &PhaseInfo) -> Lineage {
+    Lineage {
+        depth: family.depth,
+        parent: family.parent.as_ref().map(|parent| correlation_id(parent, phase)),
+        root: correlation_id(family.root(), phase),
+    }
 }
 
 /// Holds the slot of a request whose connection could not be made, longer after each failure in a row.
@@ -297,6 +328,8 @@ fn unbuildable(worker: &Worker, issue: &Issue<Ticket>, phase: &PhaseInfo, at: Mo
             phase: phase.kind,
             phase_index: phase.index,
             worker: worker.index,
+            lineage: None,
+            source: None,
         },
         plan: issue.plan,
         start: at,

@@ -247,6 +247,8 @@ mod tests {
                 phase: PhaseKind::Profiling,
                 phase_index: 0,
                 worker: 0,
+                lineage: None,
+                source: None,
             },
             plan: PlanInstants::default(),
             start,

@@ -77,6 +77,8 @@ pub fn blank(number: u64, start: Mono) -> RequestRecord {
             phase: PhaseKind::Profiling,
             phase_index: 0,
             worker: 0,
+            lineage: None,
+            source: None,
         },
         plan: PlanInstants { scheduled: None, due: start, let_go: start, issued: start, initial_fill: false },
         start,

@@ -1,7 +1,7 @@
 //! `metadata`: which request, when, by whom.
 
 use aiperf_clock::Anchor;
-use aiperf_types::{PhaseKind, RequestRecord};
+use aiperf_types::{PhaseKind, RequestRecord, TraceSource};
 
 use crate::json;
 
@@ -20,6 +20,9 @@ pub(super) fn write(out: &mut Vec<u8>, record: &RequestRecord, processor: &[u8],
     json::string(out, &identity.conversation_id);
     out.extend_from_slice(b",\"turn_index\":");
     json::unsigned(out, u64::from(identity.turn_index));
+    if let Some(source) = &identity.source {
+        trace_source(out, source);
+    }
     out.extend_from_slice(b",\"credit_issued_ns\":");
     wall(out, record.plan.issued);
     out.extend_from_slice(b",\"request_start_ns\":");
@@ -54,9 +57,16 @@ pub(super) fn write(out: &mut Vec<u8>, record: &RequestRecord, processor: &[u8],
             wall(out, at);
         }
     }
-    // A turn is never left out because an earlier one overflowed, and no request has a parent.
-    out.extend_from_slice(b",\"context_overflow_skip\":false,\"agent_depth\":0,\"root_correlation_id\":");
-    json::string(out, &identity.correlation_id);
+    // A turn is never left out because an earlier one overflowed.
+    out.extend_from_slice(b",\"context_overflow_skip\":false,\"agent_depth\":");
+    let lineage = identity.lineage.as_deref();
+    json::unsigned(out, lineage.map_or(0, |lineage| u64::from(lineage.depth)));
+    if let Some(parent) = lineage.and_then(|lineage| lineage.parent.as_ref()) {
+        out.extend_from_slice(b",\"parent_correlation_id\":");
+        json::string(out, parent);
+    }
+    out.extend_from_slice(b",\"root_correlation_id\":");
+    json::string(out, lineage.map_or(&identity.correlation_id, |lineage| &lineage.root));
     if let Some(at) = record.plan.scheduled {
         out.extend_from_slice(b",\"scheduled_ns\":");
         wall(out, at);
@@ -74,4 +84,18 @@ pub(super) fn write(out: &mut Vec<u8>, record: &RequestRecord, processor: &[u8],
         out.extend_from_slice(b",\"client_delayed\":true");
     }
     out.push(b'}');
+}
+
+/// Appends where an agentic trace has the request.
+fn trace_source(out: &mut Vec<u8>, source: &TraceSource) {
+    out.extend_from_slice(b",\"source_trace_id\":");
+    json::string(out, &source.trace_id);
+    out.extend_from_slice(b",\"source_outer_idx\":");
+    json::unsigned(out, u64::from(source.outer_index));
+    if let Some(inner) = source.inner_index {
+        out.extend_from_slice(b",\"source_inner_idx\":");
+        json::unsigned(out, u64::from(inner));
+    }
+    out.extend_from_slice(b",\"source_kind\":");
+    json::string(out, &source.kind);
 }

@@ -271,6 +271,8 @@ pub(crate) fn record_of(line: &Value, raw: Option<&Value>) -> (RequestRecord, Re
             phase,
             phase_index: metadata["phase_index"].as_u64().unwrap() as u16,
             worker: 0,
+            lineage: None,
+            source: None,
         },
         plan: PlanInstants { due: issued, let_go: issued, issued, ..PlanInstants::default() },
         start,

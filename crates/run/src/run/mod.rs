@@ -239,7 +239,7 @@ fn phase_run(config: &RunConfig, phase: &PhaseConfig, index: usize, source: Sour
     let plan = schedule::Plan {
         rate_first_step_sec: config.tuning.rate_ramp_interval.as_secs_f64(),
         max_catch_up_ns: config.tuning.max_catch_up.map(aiperf_clock::nanos),
-        ..schedule::Plan::new(phase, draws("arrivals"), draws("cancellation"))
+        ..schedule::Plan::new(phase, draws("arrivals"), draws("cancellation"), draws("think"))
     };
     PhaseRun {
         kind: phase.kind,

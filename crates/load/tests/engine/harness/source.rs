@@ -51,7 +51,7 @@ pub(crate) fn body(text: impl Into<String>) -> Arc<Rendered> {
 
 /// A conversation of requests that stand alone.
 pub(crate) fn prepared(id: impl Into<Arc<str>>, requests: Vec<Arc<Rendered>>) -> Prepared {
-    Prepared { id: id.into(), requests, conversation: None }
+    Prepared { id: id.into(), requests, conversation: None, sources: Vec::new() }
 }
 
 /// A ticket for a conversation that is ready.
@@ -91,7 +91,12 @@ pub(crate) fn talks(conversations: Vec<Conversation>, format: &Arc<Format>, dela
         let first = format.render(&conversation, 0, &History::default());
         let turns = conversation.turns.len() as u32;
         let id = Arc::clone(&conversation.id);
-        let prepared = Prepared { id, requests: vec![Arc::new(first)], conversation: Some(conversation) };
+        let prepared = Prepared {
+            id,
+            requests: vec![Arc::new(first)],
+            conversation: Some(conversation),
+            sources: Vec::new(),
+        };
         session(n as u64, turns, ticket(prepared))
     })
     .timed(move |_, _| TurnTiming { timestamp_ms: None, delay_ms: Some(delay_ms) })
