@@ -144,18 +144,7 @@ pub(super) async fn run(
     }
     let answer = Answered::of(ending, gather, &mut trace);
     let mut exchange = Exchange {
-        identity: Identity {
-            number: issue.number,
-            request_id,
-            correlation_id: Arc::clone(&correlation_id),
-            conversation_id: Arc::clone(&prepared.id),
-            turn_index: issue.turn,
-            phase: phase.kind,
-            phase_index: phase.index,
-            worker: worker.index,
-            lineage: session.lineage.borrow().clone(),
-            source: prepared.sources.get(issue.turn as usize).cloned().flatten(),
-        },
+        identity: identity(&worker, &session, &issue, &phase, &prepared, request_id),
         plan: issue.plan,
         start,
         headers: answer.headers,
@@ -195,6 +184,28 @@ pub(super) async fn run(
         guard.if_broken_off = TurnEnding::Finished;
         dial_pause(&worker).await;
         guard.report(now(), TurnEnding::Finished);
+    }
+}
+
+fn identity(
+    worker: &Worker,
+    session: &Session,
+    issue: &Issue<Ticket>,
+    phase: &PhaseInfo,
+    prepared: &Prepared,
+    request_id: [u8; 36],
+) -> Identity {
+    Identity {
+        number: issue.number,
+        request_id,
+        correlation_id: session.correlation_id.borrow().clone(),
+        conversation_id: Arc::clone(&prepared.id),
+        turn_index: issue.turn,
+        phase: phase.kind,
+        phase_index: phase.index,
+        worker: worker.index,
+        lineage: session.lineage.borrow().clone(),
+        source: prepared.sources.get(issue.turn as usize).cloned().flatten(),
     }
 }
 
