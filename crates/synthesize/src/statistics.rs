@@ -86,17 +86,11 @@ impl Column {
         };
         let mut edges: Vec<f64> = (0..=classes).map(edge).collect();
         edges[classes] = high;
-        let mut counts = Vec::with_capacity(classes);
-        let mut from = 0;
-        for class in 1..=classes {
-            let upto = if class == classes {
-                self.len()
-            } else {
-                self.values.partition_point(|value| *value < edges[class])
-            };
-            counts.push((upto - from) as u64);
-            from = upto;
-        }
+        // The last class has its upper edge.
+        let below = |edge: f64| self.values.partition_point(|value| *value < edge);
+        let mut bounds: Vec<usize> = edges.iter().map(|edge| below(*edge)).collect();
+        bounds[classes] = self.len();
+        let counts = bounds.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
         Histogram { logarithmic, edges, counts }
     }
 }
@@ -142,7 +136,9 @@ mod tests {
 
     fn column(values: &[f64]) -> Column {
         let mut column = Column::default();
-        values.iter().for_each(|value| column.push(*value));
+        for value in values {
+            column.push(*value);
+        }
         column
     }
 

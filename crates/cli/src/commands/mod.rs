@@ -3,7 +3,10 @@
 pub mod completions;
 pub mod dataset;
 pub mod mock_server;
+mod patience;
 pub mod profile;
+mod survey;
+pub mod synthesize;
 
 use std::ffi::OsString;
 
@@ -37,6 +40,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         }
         Some(("mock-server", matches)) => mock_server::run(matches),
         Some(("dataset", matches)) => dataset::run(matches),
+        Some(("synthesize", matches)) => synthesize::run(matches),
         Some(("completions", matches)) => completions::run(matches),
         // Invariant: clap requires one of the commands it was given.
         _ => ExitStatus::Usage,

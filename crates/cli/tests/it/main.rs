@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and that is what it is for")]
 
 mod accepted_flags_act;
+mod agentic_code;
 mod defaults;
 mod documents;
 mod flag_table;

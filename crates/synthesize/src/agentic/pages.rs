@@ -1,5 +1,7 @@
 //! Pages to look at, each whole in itself: nothing is fetched.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::{CacheStructure, Config, Outcome};
@@ -75,7 +77,8 @@ pub fn cache_explorer(structure: &CacheStructure) -> String {
 pub fn simulation(label: &str, config: &Config, outcome: &Outcome) -> String {
     let mut about = about(label, outcome);
     if (outcome.simulated.len() as u64) < outcome.sessions() {
-        about += &format!("; the first {} sessions are simulated", outcome.simulated.len());
+        // Writing to a string cannot fail.
+        let _ = write!(about, "; the first {} sessions are simulated", outcome.simulated.len());
     }
     let sessions: Vec<Value> = outcome
         .simulated

@@ -119,28 +119,31 @@ impl Reader {
         self.number(key, "a number from 0 to 1", |number| (0.0..=1.0).contains(&number))
     }
 
-    /// Reads the object under `key`, when there is one; `null` is told apart from an absent one.
+    fn has(&self, key: &str) -> bool {
+        self.map.contains_key(key)
+    }
+
+    /// Reads the object under `key`, when there is one; `null` is none.
     fn object<T>(
         &mut self,
         key: &str,
         read: impl FnOnce(&mut Reader) -> Result<T, ConfigError>,
-    ) -> Result<Option<Option<T>>, ConfigError> {
+    ) -> Result<Option<T>, ConfigError> {
         match self.map.remove(key) {
-            None => Ok(None),
-            Some(Value::Null) => Ok(Some(None)),
+            None | Some(Value::Null) => Ok(None),
             Some(Value::Object(map)) => {
                 let mut inner = Reader { prefix: format!("{}{key}.", self.prefix), map, unknown: Vec::new() };
                 let value = read(&mut inner)?;
                 inner.finish();
                 self.unknown.append(&mut inner.unknown);
-                Ok(Some(Some(value)))
+                Ok(Some(value))
             }
             Some(value) => Err(self.fault(key, "an object", &value)),
         }
     }
 
     fn lognormal(&mut self, key: &str) -> Result<Option<LogNormal>, ConfigError> {
-        Ok(self.object(key, Reader::lognormal_keys)?.flatten())
+        self.object(key, Reader::lognormal_keys)
     }
 
     fn lognormal_keys(&mut self) -> Result<LogNormal, ConfigError> {
@@ -184,7 +187,7 @@ impl Reader {
             let bias = inner.number("bias", "a number above 0", above)?;
             Ok((inner.lognormal_keys()?, bias.unwrap_or(1.0)))
         })?;
-        if let Some((new_tokens, bias)) = new_tokens.flatten() {
+        if let Some((new_tokens, bias)) = new_tokens {
             (config.new_tokens, config.new_tokens_bias) = (new_tokens, bias);
         }
         set(&mut config.generation, self.lognormal("generation_length")?);
@@ -196,8 +199,9 @@ impl Reader {
             delays.max = inner.number("max", "a number above 0", above)?;
             Ok(())
         })?;
-        let turns = self.object("turns", Reader::turns)?;
-        config.turns = turns.flatten();
+        config.turns = self.object("turns", Reader::turns)?;
+        // Left out, it is the built-in one, or none beside a number of turns; `null` is none.
+        let reset_given = self.has("reset");
         let reset = self.object("reset", |inner| {
             let base = inner.probability("base_probability")?;
             let scaling = inner.number("context_scaling", "a number of 0 or more", |number| {
@@ -209,10 +213,9 @@ impl Reader {
                 context_scaling: scaling.unwrap_or(builtin.context_scaling),
             })
         })?;
-        config.reset = match reset {
-            Some(reset) => reset,
-            None => config.reset.filter(|_| config.turns.is_none()),
-        };
+        if reset_given || config.turns.is_some() {
+            config.reset = reset;
+        }
         set(&mut config.max_prompt_tokens, self.whole("max_prompt_tokens", 2, MOST)?);
         if let Some(size) = self.whole("block_size", 1, u64::from(u32::MAX))? {
             config.block_size = size as u32;

@@ -493,18 +493,21 @@ mod tests {
         assert!(ids.iter().all(|id| *id <= ID_MASK));
     }
 
+    struct Full;
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
     #[test]
     fn one_session_and_a_full_disk() {
         assert_eq!(rows(bundled("agentic-200k").unwrap(), 1, 42).1.outcome.sessions(), 1);
-        struct Full;
-        impl Write for Full {
-            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                Err(io::ErrorKind::StorageFull.into())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
         let synthesis = Synthesis::new(Config::default(), 1, 1).unwrap();
         assert!(matches!(synthesis.write(&mut Full, &mut |_| {}), Err(SynthesisError::Write(_))));
     }
