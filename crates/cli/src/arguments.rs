@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction, Command};
 
-use crate::commands::{dataset, synthesize};
+use crate::commands::{analyze_trace, dataset, synthesize, validate};
 use crate::flags::{self, Flag, Kind};
 use crate::{help, mock_flags};
 
@@ -42,6 +42,8 @@ fn build(flags: impl Iterator<Item = Arg>) -> Command {
         .subcommand(mock_flags::command())
         .subcommand(dataset::command())
         .subcommand(synthesize::command())
+        .subcommand(analyze_trace::command())
+        .subcommand(validate::command())
         .subcommand(
             Command::new("completions").about("Print a completion script for a shell").arg(
                 Arg::new("shell")

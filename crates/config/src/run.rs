@@ -257,6 +257,20 @@ pub struct DatasetConfig {
     pub corpus: Option<Corpus>,
 }
 
+impl DatasetConfig {
+    /// What a source holds, in its order, with every option at its default.
+    pub fn new(source: DatasetSource) -> DatasetConfig {
+        DatasetConfig {
+            source,
+            sampling: Sampling::Sequential,
+            inter_turn_delay_cap: None,
+            osl: None,
+            system_prompt: None,
+            corpus: None,
+        }
+    }
+}
+
 /// Where conversations come from.
 #[derive(Clone, Debug)]
 pub enum DatasetSource {
@@ -310,6 +324,23 @@ pub struct FileDataset {
     pub window: (Option<f64>, Option<f64>),
     /// Items per modality of a random pool: texts, images, audios, videos.
     pub pool_batch: [u32; 4],
+}
+
+impl FileDataset {
+    /// A file or folder of a known format, with every option at its default.
+    pub fn new(path: impl Into<PathBuf>, format: FileFormat) -> FileDataset {
+        FileDataset {
+            path: path.into(),
+            format,
+            detected: false,
+            entries: None,
+            block_size: None,
+            ignore_trace_delays: false,
+            uuid_and_strip: false,
+            window: (None, None),
+            pool_batch: [1; 4],
+        }
+    }
 }
 
 /// What counts tokens.

@@ -17,6 +17,10 @@ pub struct TurnFacts {
     pub output_tokens: Option<u64>,
     /// Numbers of the blocks of the input; empty where there are none.
     pub hash_ids: Vec<i64>,
+    /// Which other turns mean the same blocks by the same numbers: those of the same scope.
+    pub hash_scope: u64,
+    /// Tokens of a block, where a record says so.
+    pub block_size: Option<u32>,
     /// Whether the request was cancelled, where a format records that.
     pub cancelled: Option<bool>,
 }
@@ -32,6 +36,8 @@ impl From<Turn> for TurnFacts {
 #[derive(Debug, Default)]
 pub struct Survey {
     most: usize,
+    /// Sizes of blocks are not checked.
+    figures_only: bool,
     seen: Mutex<Seen>,
 }
 
@@ -46,6 +52,16 @@ impl Survey {
     /// Keeps the first `most` faults and counts the others.
     pub fn new(most: usize) -> Survey {
         Survey { most, ..Survey::default() }
+    }
+
+    /// For those who want the figures of a dataset: ends with the first fault in mind, and takes blocks of any size,
+    /// since none is made.
+    pub fn figures() -> Survey {
+        Survey { most: 1, figures_only: true, ..Survey::default() }
+    }
+
+    pub(crate) fn checks_blocks(&self) -> bool {
+        !self.figures_only
     }
 
     /// The first faults, in the order of reading, and how many there are in all.

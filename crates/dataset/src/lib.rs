@@ -205,3 +205,19 @@ pub struct OpenContext<'a> {
     /// The dataset is looked at, not sent.
     pub survey: Option<&'a Survey>,
 }
+
+impl<'a> OpenContext<'a> {
+    /// For those who look at a dataset: as for the chat endpoint, without a tokenizer.
+    pub fn survey(survey: &'a Survey, fixed_schedule: bool) -> OpenContext<'a> {
+        OpenContext {
+            seed: 0,
+            seed_given: true,
+            tokenizer: None,
+            endpoint: EndpointKind::Chat,
+            streaming: false,
+            fixed_schedule,
+            apply_chat_template: false,
+            survey: Some(survey),
+        }
+    }
+}

@@ -1,12 +1,15 @@
 //! One module per command; each says how the program ends.
 
+pub mod analyze_trace;
 pub mod completions;
 pub mod dataset;
+mod input;
 pub mod mock_server;
 mod patience;
 pub mod profile;
 mod survey;
 pub mod synthesize;
+pub mod validate;
 
 use std::ffi::OsString;
 
@@ -41,6 +44,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         Some(("mock-server", matches)) => mock_server::run(matches),
         Some(("dataset", matches)) => dataset::run(matches),
         Some(("synthesize", matches)) => synthesize::run(matches),
+        Some(("analyze-trace", matches)) => analyze_trace::run(matches),
+        Some(("validate", matches)) => validate::run(matches),
         Some(("completions", matches)) => completions::run(matches),
         // Invariant: clap requires one of the commands it was given.
         _ => ExitStatus::Usage,

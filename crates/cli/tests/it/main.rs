@@ -9,6 +9,7 @@ mod documents;
 mod flag_table;
 mod help;
 mod input_config;
+mod looking;
 mod program;
 mod refusals;
 mod support;

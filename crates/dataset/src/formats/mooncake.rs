@@ -11,13 +11,13 @@ use aiperf_types::{Content, ContextMode, Turn};
 
 use super::single_turn::first_times;
 use super::{Files, Format, later, speed_bench};
-use crate::TurnFacts;
 use crate::identity::Identity;
 use crate::index::IDENTITY_RECORDS;
 use crate::json::{self, Fault, Field};
 use crate::open::Opening;
 use crate::prompt::Prompts;
 use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, check_type, times};
+use crate::{Survey, TurnFacts};
 
 /// No model takes more; a prompt beyond this is a slip that would fill the memory.
 const LONGEST_INPUT: i64 = 20_000_000;
@@ -193,6 +193,8 @@ struct MooncakeCheck {
     block_size: u32,
     /// Prompts can be made.
     prompts: bool,
+    /// Blocks must fit their lengths and each other.
+    check_blocks: bool,
     sizes: BlockSizes,
     identity: Option<Identity>,
     records: u64,
@@ -212,6 +214,7 @@ impl MooncakeCheck {
             streaming,
             block_size,
             prompts,
+            check_blocks: true,
             sizes: BlockSizes::default(),
             identity: Some(Identity::default()),
             records: 0,
@@ -382,7 +385,7 @@ fn check_messages(text: &str) -> Result<(), Fault> {
 
 impl Check for MooncakeCheck {
     fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
-        self.row(text, found, true)?;
+        self.row(text, found, self.check_blocks)?;
         self.records += 1;
         if self.records <= IDENTITY_RECORDS
             && let Some(identity) = &mut self.identity
@@ -572,15 +575,18 @@ impl Render for MooncakeRender {
 fn format(opening: &Opening<'_>, prompts: Option<Prompts>) -> LineFormat {
     let identity = Arc::new(OnceLock::new());
     let block_size = opening.block_size();
+    let survey = opening.context.survey;
+    let mut check = MooncakeCheck::new(
+        opening.context.endpoint,
+        block_size,
+        Arc::clone(&identity),
+        opening.context.streaming,
+        // Who only looks makes no prompts.
+        prompts.is_some() || survey.is_some(),
+    );
+    check.check_blocks = survey.is_none_or(Survey::checks_blocks);
     LineFormat {
-        check: Box::new(MooncakeCheck::new(
-            opening.context.endpoint,
-            block_size,
-            Arc::clone(&identity),
-            opening.context.streaming,
-            // Who only looks makes no prompts.
-            prompts.is_some() || opening.context.survey.is_some(),
-        )),
+        check: Box::new(check),
         render: Arc::new(MooncakeRender { prompts, block_size, identity }),
         many_turns: false,
         whole_keys: &["session_id", "hash_ids"],

@@ -1,0 +1,198 @@
+//! Whether a dataset loads: the checks of the loader itself, gone through to the end.
+
+use aiperf_config::FileFormat;
+use aiperf_dataset::{Dataset, DatasetError, Place, Survey};
+use serde_json::{Map, Value, json};
+
+use crate::walk::{in_file_order, walk};
+
+/// What is wrong, or noteworthy, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// 1-based line, where the data has lines.
+    pub line: Option<u64>,
+    /// The field; empty when a record as a whole is meant.
+    pub field: String,
+    /// The rule, and what to do.
+    pub message: String,
+    /// Where, when it is not a line of the one file that was named.
+    pub place: Option<String>,
+}
+
+impl Finding {
+    fn of(error: &DatasetError, is_folder: bool) -> Finding {
+        let DatasetError::Invalid(invalid) = error else {
+            return Finding { line: None, field: String::new(), message: error.to_string(), place: None };
+        };
+        let (field, message) = (invalid.field.clone(), invalid.rule.clone());
+        match &invalid.place {
+            Place::Line(line) if !is_folder => Finding { line: Some(*line), field, message, place: None },
+            Place::Line(line) => {
+                let place = Some(format!("{}:{line}", invalid.file.display()));
+                Finding { line: Some(*line), field, message, place }
+            }
+            _ => {
+                // The whole text has the place in it.
+                Finding { line: None, field, message: error.to_string(), place: None }
+            }
+        }
+    }
+
+    /// One line of text.
+    pub fn text(&self, kind: &str) -> String {
+        let field = if self.field.is_empty() || self.line.is_none() {
+            String::new()
+        } else {
+            format!("field `{}`: ", self.field)
+        };
+        match (&self.place, self.line) {
+            (Some(place), _) => format!("{place}: {kind}{field}{}", self.message),
+            (None, Some(line)) => format!("Line {line}: {kind}{field}{}", self.message),
+            (None, None) => format!("{kind}{}", self.message),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mut out = Map::new();
+        if let Some(line) = self.line {
+            out.insert("line".into(), line.into());
+        }
+        if let Some(place) = &self.place {
+            out.insert("place".into(), place.as_str().into());
+        }
+        out.insert("field".into(), self.field.as_str().into());
+        out.insert("message".into(), self.message.as_str().into());
+        Value::Object(out)
+    }
+}
+
+/// How a check went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Validation {
+    /// The format it was read as.
+    pub format: FileFormat,
+    /// Records read, good and bad.
+    pub rows: u64,
+    /// All errors.
+    pub count: u64,
+    /// The first of them.
+    pub errors: Vec<Finding>,
+    /// What a replay accepts and changes; the first of each kind of many.
+    pub warnings: Vec<Finding>,
+    /// All warnings.
+    pub warning_count: u64,
+}
+
+impl Validation {
+    /// Whether the dataset loads.
+    pub fn is_valid(&self) -> bool {
+        self.count == 0
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let list = |findings: &[Finding]| findings.iter().map(Finding::json).collect::<Value>();
+        let mut out = json!({
+            "format": self.format.name(),
+            "rows": self.rows,
+            "valid": self.is_valid(),
+            "error_count": self.count,
+            "errors": list(&self.errors),
+        });
+        if !self.warnings.is_empty() {
+            out["warnings"] = list(&self.warnings);
+        }
+        out
+    }
+}
+
+/// What came of opening a dataset with `survey`, and what else is to be said of a Mooncake trace. `most` findings
+/// of each kind are kept; the data are a folder or not.
+pub fn validate(
+    opened: Result<&dyn Dataset, &DatasetError>,
+    survey: &Survey,
+    format: FileFormat,
+    most: usize,
+    is_folder: bool,
+) -> Result<Validation, DatasetError> {
+    let (faults, mut count) = survey.faults();
+    let mut errors: Vec<Finding> = faults.iter().map(|fault| Finding::of(fault, is_folder)).collect();
+    let mut warnings = Vec::new();
+    let mut warning_count = 0;
+    let mut rows = survey.records();
+    match opened {
+        Ok(dataset) => {
+            if rows == 0 {
+                // Not read record by record.
+                rows = dataset.total_turns().unwrap_or_default();
+            }
+            if format == FileFormat::MooncakeTrace {
+                let mut strict = Strict { most, ..Strict::default() };
+                strict.walk(dataset)?;
+                count += strict.errors;
+                warning_count = strict.warnings;
+                warnings = strict.warned;
+                errors.extend(strict.found);
+                errors.sort_by_key(|finding| finding.line);
+                errors.truncate(most);
+            }
+        }
+        // Nothing was left because every record is bad: that is said already.
+        Err(DatasetError::Empty(_)) if count > 0 => {}
+        Err(error @ DatasetError::Invalid(_)) => {
+            count += 1;
+            if errors.len() < most {
+                errors.push(Finding::of(error, is_folder));
+            }
+        }
+        Err(error) => return Err(error.clone()),
+    }
+    Ok(Validation { format, rows, count, errors, warnings, warning_count })
+}
+
+/// What is said of a Mooncake trace beyond what keeps it from being replayed.
+#[derive(Default)]
+struct Strict {
+    most: usize,
+    errors: u64,
+    found: Vec<Finding>,
+    warnings: u64,
+    warned: Vec<Finding>,
+}
+
+impl Strict {
+    fn walk(&mut self, dataset: &dyn Dataset) -> Result<(), DatasetError> {
+        let stops = in_file_order(dataset);
+        walk(dataset, &stops, |stop, outline, facts| {
+            let line = || match dataset.place(stop.conversation, stop.turn) {
+                Some((_, Place::Line(line))) => Some(line),
+                _ => None,
+            };
+            let finding = |field: &str, message: String| Finding {
+                line: line(),
+                field: field.to_owned(),
+                message,
+                place: None,
+            };
+            if let Some(time) = outline.timestamp_ms.filter(|time| *time < 0.0) {
+                self.errors += 1;
+                if self.found.len() < self.most {
+                    let rule = format!("must be 0 or more milliseconds, is {time}");
+                    self.found.push(finding("timestamp", rule));
+                }
+            }
+            let mut warn = |field: &str, message: &str| {
+                self.warnings += 1;
+                if self.warned.len() < self.most {
+                    self.warned.push(finding(field, message.to_owned()));
+                }
+            };
+            if facts.output_tokens == Some(0) {
+                warn("output_length", "is below 1; a replay asks for 1 token");
+            }
+            if facts.input_tokens == Some(0) && facts.hash_ids.is_empty() {
+                warn("input_length", "is 0; a replay sends 1 token");
+            }
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! The turns of a dataset in an order, without their texts.
+
+use aiperf_dataset::{Dataset, DatasetError, TurnFacts, TurnOutline};
+
+/// A turn and where it stands: 32 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stop {
+    pub(crate) conversation: u64,
+    pub(crate) turn: u32,
+    position: u64,
+    /// Recorded time, ms, or that of the last turn before it with one.
+    time: Option<f64>,
+}
+
+/// Every turn in the order of the file.
+pub(crate) fn in_file_order(dataset: &dyn Dataset) -> Vec<Stop> {
+    let conversations = dataset.wait_for(u64::MAX).known();
+    let mut stops = Vec::with_capacity(conversations as usize);
+    for conversation in 0..conversations {
+        let outline = dataset.outline(conversation);
+        let mut time = None;
+        for turn in 0..outline.turns() {
+            time = outline.turn(turn).and_then(|turn| turn.timestamp_ms).or(time);
+            let position = dataset.position(conversation, turn);
+            stops.push(Stop { conversation, turn, position, time });
+        }
+    }
+    stops.sort_by_key(|stop| stop.position);
+    stops
+}
+
+/// The same turns in the order of their times, where all have one that is known; whether that is another order.
+pub(crate) fn in_time_order(stops: &mut [Stop]) -> bool {
+    if stops.iter().any(|stop| stop.time.is_none()) {
+        return false;
+    }
+    let time = |stop: &Stop| stop.time.unwrap_or_default();
+    if stops.is_sorted_by(|one, other| time(one) <= time(other)) {
+        return false;
+    }
+    stops.sort_by(|one, other| time(one).total_cmp(&time(other)));
+    true
+}
+
+/// Hands every turn to `visit`, in the order of `stops`.
+pub(crate) fn walk(
+    dataset: &dyn Dataset,
+    stops: &[Stop],
+    mut visit: impl FnMut(Stop, TurnOutline, TurnFacts),
+) -> Result<(), DatasetError> {
+    // Turns that stand side by side in one record are taken from it together.
+    let together = |one: &Stop, other: &Stop| {
+        one.position == other.position && one.conversation == other.conversation && one.turn + 1 == other.turn
+    };
+    for stops in stops.chunk_by(together) {
+        let (first, last) = (stops[0], stops[stops.len() - 1]);
+        let outline = dataset.outline(first.conversation);
+        let facts = dataset.facts(first.conversation, first.turn..last.turn + 1)?;
+        for (stop, facts) in stops.iter().zip(facts) {
+            visit(*stop, outline.turn(stop.turn).unwrap_or_default(), facts);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! `aiperf analyze-trace INPUT`: what is in it?
+
+use std::path::{Path, PathBuf};
+
+use aiperf_analyze::{analyze, render, to_json};
+use aiperf_config::redact_text;
+use aiperf_dataset::{Survey, format};
+use aiperf_report::write_atomic;
+use aiperf_tokenize::{OpenOptions, Tokenizer};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::input;
+use crate::exit::ExitStatus;
+use crate::print;
+
+pub(crate) fn command() -> Command {
+    Command::new("analyze-trace")
+        .about("Report the lengths, times and shared prefixes of a data set")
+        .long_about(
+            "Report the lengths, times, sessions and shared prefixes of a trace or another data set. Nothing is sent, \
+             and no prompt is made.",
+        )
+        .arg(Arg::new("place").value_name("INPUT").help("File or folder"))
+        .arg(
+            Arg::new("input")
+                .long("input-file")
+                .value_name("INPUT")
+                .conflicts_with("place")
+                .help("The same as a flag"),
+        )
+        .arg(
+            Arg::new("type")
+                .long("custom-dataset-type")
+                .value_name("TYPE")
+                .help("Dataset type [default: found out]"),
+        )
+        .arg(
+            Arg::new("block-size")
+                .long("block-size")
+                .value_name("TOKENS")
+                .value_parser(value_parser!(u32).range(1..))
+                .help("Tokens of a hash block [default: that of the type]"),
+        )
+        .arg(Arg::new("output").long("output-file").value_name("FILE").help("Write the report as JSON, too"))
+        .arg(
+            Arg::new("format")
+                .long("format")
+                .value_name("FORMAT")
+                .default_value("console")
+                .value_parser(PossibleValuesParser::new(["console", "json"]))
+                .help("Text or JSON on stdout"),
+        )
+        .arg(
+            Arg::new("tokenizer")
+                .long("tokenizer")
+                .value_name("NAME")
+                .help("Count recorded texts in its tokens instead of characters"),
+        )
+}
+
+pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
+    match report(matches) {
+        Ok(()) => ExitStatus::Success,
+        Err((message, status)) => {
+            print::err(&format!("error: {}\n", redact_text(&message)));
+            status
+        }
+    }
+}
+
+fn report(matches: &ArgMatches) -> Result<(), (String, ExitStatus)> {
+    let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    let usage = |message: String| (message, ExitStatus::Usage);
+    let failed = |message: String| (message, ExitStatus::Failure);
+    let path = text("place").or_else(|| text("input"));
+    let path =
+        path.ok_or_else(|| usage("no input; name a file or folder: aiperf analyze-trace INPUT".into()))?;
+    let declared = text("type").map(input::format_named).transpose().map_err(usage)?;
+    let tokenizer = text("tokenizer")
+        .map(|name| Tokenizer::open(name, &OpenOptions::default()))
+        .transpose()
+        .map_err(|error| usage(error.to_string()))?;
+    let asked = matches.get_one::<u32>("block-size").copied();
+    let file =
+        input::file(Path::new(path), declared, asked).map_err(|error| failed(input::message(&error)))?;
+    let found = file.format;
+    let survey = Survey::figures();
+    let dataset = input::survey(file, &survey);
+    if let Some(fault) = survey.faults().0.first() {
+        return Err(failed(format!("{fault}; aiperf validate {} shows every fault", found.name())));
+    }
+    let dataset = dataset.map_err(|error| failed(input::message(&error)))?;
+    let block_size = asked.or(format(found).block_size);
+    let analysis = analyze(dataset.as_ref(), found, block_size, tokenizer.as_ref())
+        .map_err(|error| failed(error.to_string()))?;
+    let as_json = || format!("{:#}\n", to_json(&analysis));
+    print::out(&if text("format") == Some("json") { as_json() } else { render(&analysis) });
+    if let Some(output) = text("output").map(PathBuf::from) {
+        let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| write_atomic(&output, as_json().as_bytes()))
+            .map_err(|error| {
+                failed(format!("cannot write {}: {error}; see --output-file", output.display()))
+            })?;
+        print::err(&format!("Analysis report saved to {}\n", output.display()));
+    }
+    Ok(())
+}

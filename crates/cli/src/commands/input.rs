@@ -1,0 +1,48 @@
+//! Data that a command looks at instead of sending it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use aiperf_config::{DatasetConfig, DatasetSource, FileDataset, FileFormat};
+use aiperf_dataset::{Dataset, DatasetError, OpenContext, Survey, detect, first_record_timing, open};
+
+use crate::similar::closest;
+
+/// The format of this name, in any spelling.
+pub(super) fn format_named(name: &str) -> Result<FileFormat, String> {
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    FileFormat::ALL.iter().copied().find(|format| format.name() == plain).ok_or_else(|| {
+        let near =
+            closest(&plain, FileFormat::ALL.iter().map(|format| (format.name(), format.name().into())));
+        let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        format!("{name} is no dataset type{near}")
+    })
+}
+
+/// A file or folder, its format found unless it is declared.
+pub(super) fn file(
+    path: &Path,
+    declared: Option<FileFormat>,
+    block_size: Option<u32>,
+) -> Result<FileDataset, DatasetError> {
+    let format = match declared {
+        Some(format) => format,
+        None => detect(path)?.format,
+    };
+    Ok(FileDataset { block_size, detected: declared.is_none(), ..FileDataset::new(path, format) })
+}
+
+/// What is wrong, in the words of a command that takes the data as an argument.
+pub(super) fn message(error: &DatasetError) -> String {
+    match error {
+        DatasetError::Missing { path, .. } => format!("{} is not a file or folder", path.display()),
+        _ => error.to_string(),
+    }
+}
+
+/// Opens data the way a run would that is told nothing else.
+pub(super) fn survey(file: FileDataset, survey: &Survey) -> Result<Arc<dyn Dataset>, DatasetError> {
+    let timing = first_record_timing(&file.path, file.format)?;
+    let scheduled = timing.promotes && timing.timestamp;
+    open(&DatasetConfig::new(DatasetSource::File(file)), &OpenContext::survey(survey, scheduled))
+}
