@@ -6,8 +6,7 @@ use aiperf_config::FileFormat;
 use serde_json::Value;
 
 use crate::formats::{self, Format};
-use crate::look::{Look, Seen, has_extension};
-use crate::source::files_of;
+use crate::look::{Look, Seen};
 use crate::{DatasetError, Place};
 
 /// A format found by looking at a file.
@@ -47,12 +46,6 @@ pub fn detect(path: &Path) -> Result<Detected, DatasetError> {
 fn one_that_fits(look: &Look) -> Result<&'static Format, DatasetError> {
     let path = look.path.display();
     match &look.seen {
-        Seen::Folder if !files_of(&look.path, |file| has_extension(file, "parquet"))?.is_empty() => {
-            return Err(DatasetError::NotBuilt {
-                what: format!("{path}: reading parquet files"),
-                help: "convert them to one JSONL file".into(),
-            });
-        }
         Seen::Blank => {
             return Err(DatasetError::Empty(format!("{path}: the file is empty; nothing can be sent")));
         }
@@ -77,7 +70,7 @@ fn one_that_fits(look: &Look) -> Result<&'static Format, DatasetError> {
                 };
             }
         }
-        Seen::Folder | Seen::Line(_) | Seen::Foreign => {}
+        Seen::Folder | Seen::Line(_) | Seen::Foreign | Seen::Columns(_) => {}
     }
     let mut fits = formats::formats().iter().filter(|format| (format.fits)(format, look));
     match (fits.next(), fits.next()) {
@@ -92,6 +85,9 @@ fn one_that_fits(look: &Look) -> Result<&'static Format, DatasetError> {
 }
 
 fn nothing_fits(look: &Look) -> DatasetError {
+    if let Seen::Columns(error) = &look.seen {
+        return error.clone();
+    }
     if let Seen::Line(line) = &look.seen
         && line.starts_with('{')
         && !look.is_json()

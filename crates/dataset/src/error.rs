@@ -69,6 +69,8 @@ pub struct Invalid {
 pub enum Place {
     /// 1-based line.
     Line(u64),
+    /// 1-based row of a columnar file.
+    Row(u64),
     /// A path inside one JSON document, such as `data[3]`.
     Json(String),
     /// Byte offset of a record that was fine when it was indexed.
@@ -79,6 +81,7 @@ impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Place::Line(line) => write!(f, "{}:{line}: ", self.file.display())?,
+            Place::Row(row) => write!(f, "{}: row {row}: ", self.file.display())?,
             Place::Json(path) if path.is_empty() => write!(f, "{}: ", self.file.display())?,
             Place::Json(path) => write!(f, "{}: {path}: ", self.file.display())?,
             Place::Offset(offset) => write!(f, "{} (byte {offset}): ", self.file.display())?,

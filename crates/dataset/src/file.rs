@@ -98,6 +98,8 @@ pub(crate) struct FileDataset {
     pub(crate) index: Arc<Index>,
     pub(crate) render: Arc<dyn Render>,
     pub(crate) finish: Finish,
+    /// What is known before the first record is read.
+    pub(crate) notes: Vec<Note>,
 }
 
 impl FileDataset {
@@ -118,9 +120,8 @@ impl FileDataset {
 
     /// The text of a record.
     fn record(&self, row: Row) -> Result<String, DatasetError> {
-        let mut bytes = vec![0; row.length as usize];
-        self.files[row.file()].read_at(row.offset(), &mut bytes)?;
-        String::from_utf8(bytes).map_err(|_| self.changed(row, Fault::new("", "not valid UTF-8")))
+        let record = self.files[row.file()].record(row.offset(), row.length)?;
+        record.map_err(|fault| self.changed(row, fault))
     }
 
     /// The error for a record that was fine when it was indexed.
@@ -206,7 +207,7 @@ impl Dataset for FileDataset {
         let range = self.range(index);
         let row = self.row(range, turn + u32::from(range.hoisted()));
         let file = &self.files[row.file()];
-        Some((file.path.clone(), Place::Line(file.line_of(row.offset()))))
+        Some((file.path.clone(), file.place_of(row.offset())))
     }
 
     fn total_turns(&self) -> Option<u64> {
@@ -218,7 +219,7 @@ impl Dataset for FileDataset {
     }
 
     fn notes(&self) -> Vec<Note> {
-        self.index.notes()
+        self.notes.iter().cloned().chain(self.index.notes()).collect()
     }
 }
 

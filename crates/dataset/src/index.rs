@@ -14,7 +14,7 @@ use crate::growing::{Appender, Growing};
 use crate::json::Fault;
 use crate::record::{Row, Tally};
 use crate::source::SourceFile;
-use crate::{DatasetError, Len, Note, Place};
+use crate::{DatasetError, Len, Note};
 
 pub(crate) use reader::index;
 
@@ -207,5 +207,5 @@ fn tally_notes(tally: Tally) -> Vec<Note> {
 /// The error for `fault` in the record of `row`, with its line.
 pub(crate) fn row_fault(files: &[SourceFile], row: Row, fault: Fault) -> DatasetError {
     let file = &files[row.file()];
-    DatasetError::invalid(&file.path, Place::Line(file.line_of(row.offset())), fault.field, fault.rule)
+    DatasetError::invalid(&file.path, file.place_of(row.offset()), fault.field, fault.rule)
 }

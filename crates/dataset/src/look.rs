@@ -3,12 +3,14 @@
 use std::cell::OnceCell;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use crate::DatasetError;
+use crate::parquet::Table;
 use crate::record::{Found, LineFormat};
-use crate::source::{Coding, coding, files_of, read_error, reader};
+use crate::source::{Coding, Columns, Shards, SourceFile, coding, files_of, read_error, reader};
 
 /// A first record is looked for in so many bytes.
 const HEAD: u64 = 64 << 20;
@@ -17,6 +19,8 @@ const HEAD: u64 = 64 << 20;
 pub(crate) struct Look {
     pub(crate) path: PathBuf,
     pub(crate) seen: Seen,
+    /// The file, when it is a columnar one.
+    pub(crate) table: Option<Arc<Table>>,
     /// The file as one JSON object, once asked for.
     document: OnceCell<Option<Map<String, Value>>>,
 }
@@ -32,12 +36,14 @@ pub(crate) enum Seen {
     Line(String),
     /// It is no text.
     Foreign,
+    /// A columnar file whose rows have no form as JSON, and why.
+    Columns(DatasetError),
     /// There is no such line: blank within the bytes looked at, or empty altogether.
     Blank,
 }
 
 impl Look {
-    /// Looks at `path`. Parquet and Arrow files cannot be looked into yet.
+    /// Looks at `path`: at the first record of a file, or of the first shard of a folder of parquet shards.
     pub(crate) fn at(path: &Path) -> Result<Look, DatasetError> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
@@ -45,8 +51,18 @@ impl Look {
             }
             _ => DatasetError::io(path, &error),
         })?;
-        let seen = if metadata.is_dir() { Seen::Folder } else { first_line(path)? };
-        Ok(Look { path: path.to_owned(), seen, document: OnceCell::new() })
+        let look = |seen, table| Look { path: path.to_owned(), seen, table, document: OnceCell::new() };
+        if metadata.is_dir() {
+            return Ok(match Shards::of(path)? {
+                Some(shards) => look(first_row(&Arc::new(Table::open(&path.join(&shards.read[0]))?))?, None),
+                None => look(Seen::Folder, None),
+            });
+        }
+        if matches!(coding(path)?, Coding::Parquet | Coding::Arrow) {
+            let table = Arc::new(Table::open(path)?);
+            return Ok(look(first_row(&table)?, Some(table)));
+        }
+        Ok(look(first_line(path)?, None))
     }
 
     /// The first record and its text.
@@ -127,12 +143,6 @@ pub(crate) fn given(record: &Map<String, Value>, key: &str) -> bool {
 
 /// The first line that is not blank.
 fn first_line(path: &Path) -> Result<Seen, DatasetError> {
-    if matches!(coding(path)?, Coding::Parquet | Coding::Arrow) {
-        return Err(DatasetError::NotBuilt {
-            what: format!("{}: reading parquet or Arrow files", path.display()),
-            help: "convert the file to JSONL".into(),
-        });
-    }
     let mut from = reader(path)?.take(HEAD);
     let mut bytes = Vec::new();
     let mut buffer = vec![0u8; 1 << 14];
@@ -164,6 +174,27 @@ fn first_line(path: &Path) -> Result<Seen, DatasetError> {
         Ok(Value::Object(record)) => Seen::Record(line, record),
         Ok(_) => Seen::Value,
         Err(_) => Seen::Line(line),
+    })
+}
+
+/// The first row of a columnar file as a record.
+fn first_row(table: &Arc<Table>) -> Result<Seen, DatasetError> {
+    if let Err(error) = table.check_json() {
+        return Ok(Seen::Columns(error));
+    }
+    if table.rows() == 0 {
+        return Ok(Seen::Blank);
+    }
+    let columns = Arc::new(Columns::new(vec![Arc::clone(table)], None)?);
+    let file = SourceFile::shard(table.path(), &columns, 0);
+    Ok(match file.record(0, 0)? {
+        Ok(line) => match serde_json::from_str(&line) {
+            Ok(record) => Seen::Record(line, record),
+            Err(_) => Seen::Foreign,
+        },
+        Err(fault) => {
+            Seen::Columns(DatasetError::invalid(&file.path, file.place(1), fault.field, fault.rule))
+        }
     })
 }
 

@@ -46,13 +46,25 @@ pub enum Note {
     },
     /// Streaming was asked for and authored bodies do not ask for it.
     PayloadNotStreaming,
+    /// Splits of a folder of shards that are not read, because one is named `train`.
+    SplitsDropped {
+        /// Their names.
+        dropped: Vec<String>,
+    },
+    /// Files beside shards that are neither data nor known to be none.
+    FilesSkipped {
+        /// Their names.
+        names: Vec<String>,
+    },
 }
 
 impl Note {
     /// How loud it is.
     pub fn level(&self) -> NoteLevel {
         match self {
-            Note::OutsideWindow { .. } => NoteLevel::Info,
+            Note::OutsideWindow { .. } | Note::SplitsDropped { .. } | Note::FilesSkipped { .. } => {
+                NoteLevel::Info
+            }
             _ => NoteLevel::Warning,
         }
     }
@@ -80,11 +92,23 @@ impl fmt::Display for Note {
             Note::ExtraBesidePayload { rows } => {
                 write!(f, "{rows} row(s) have `payload` and `extra`; the payload is sent alone, `extra` is not")
             }
+            Note::SplitsDropped { dropped } => {
+                write!(f, "the folder holds several splits; train is read, left out: {}", some(dropped))
+            }
+            Note::FilesSkipped { names } => write!(f, "skipped beside the parquet shards: {}", some(names)),
             Note::PayloadNotStreaming => f.write_str(
                 "--streaming is set, but an authored body lacks \"stream\": true; such answers will not be streamed",
             ),
         }
     }
+}
+
+/// The first of some names, and how many more there are.
+fn some(names: &[String]) -> String {
+    const MOST: usize = 8;
+    let more = names.len().saturating_sub(MOST);
+    let first = names[..names.len() - more].join(", ");
+    if more == 0 { first } else { format!("{first} and {more} more") }
 }
 
 #[cfg(test)]
@@ -106,6 +130,18 @@ mod tests {
             (Note::SessionsCutByWindow { sessions: 4 }, NoteLevel::Warning, "4 session(s)", "no timestamp"),
             (Note::ExtraBesidePayload { rows: 5 }, NoteLevel::Warning, "5 row(s)", "`extra` is not"),
             (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
+            (
+                Note::SplitsDropped { dropped: vec!["test".into(), "validation".into()] },
+                NoteLevel::Info,
+                "train is read",
+                "left out: test, validation",
+            ),
+            (
+                Note::FilesSkipped { names: (0..10).map(|number| format!("{number}.txt")).collect() },
+                NoteLevel::Info,
+                "skipped",
+                "7.txt and 2 more",
+            ),
         ];
         for (note, level, count, consequence) in cases {
             let text = note.to_string();

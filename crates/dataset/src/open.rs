@@ -6,12 +6,13 @@ use std::sync::Arc;
 use aiperf_config::{Corpus, DatasetConfig, DatasetSource, FileDataset as FileConfig, Sampling};
 
 use crate::file::{FileDataset, Finish};
-use crate::formats::{Folder, Format, format};
+use crate::formats::{Files, Folder, Format, format};
 use crate::index::{Rules, index};
 use crate::look::has_extension;
-use crate::record::LineFormat;
-use crate::source::{Coding, SourceFile, coding, files_of};
-use crate::{Dataset, DatasetError, OpenContext, synthetic};
+use crate::parquet::Table;
+use crate::record::{Check, LineFormat};
+use crate::source::{Coding, Columns, Shards, SourceFile, coding, files_of};
+use crate::{Dataset, DatasetError, Note, OpenContext, Place, synthetic};
 
 /// More files than this in one folder are not what a folder format is for.
 const MOST_FILES: usize = 1 << 16;
@@ -58,6 +59,8 @@ pub(crate) struct Sources {
     pub(crate) files: Arc<[SourceFile]>,
     /// They are those of a folder.
     pub(crate) is_folder: bool,
+    /// What is to be said of them.
+    pub(crate) notes: Vec<Note>,
 }
 
 impl Opening<'_> {
@@ -79,15 +82,13 @@ impl Opening<'_> {
     /// Opens the file, or those files of the folder that the format reads.
     pub(crate) fn sources(&self) -> Result<Sources, DatasetError> {
         let path = &self.file.path;
-        let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                DatasetError::Missing { dataset: self.format.name().to_owned(), path: path.clone() }
-            }
-            _ => DatasetError::io(path, &error),
-        })?;
-        if !metadata.is_dir() {
+        if !self.is_folder()? {
             self.check_coding(path)?;
-            return Ok(Sources { files: Arc::new([SourceFile::open(path, true)?]), is_folder: false });
+            return Ok(Sources {
+                files: Arc::new([SourceFile::open(path, true)?]),
+                is_folder: false,
+                notes: Vec::new(),
+            });
         }
         let paths = self.files_of_folder(path)?;
         let mut files = Vec::with_capacity(paths.len());
@@ -95,16 +96,25 @@ impl Opening<'_> {
             self.check_coding(file)?;
             files.push(SourceFile::open(file, false)?);
         }
-        Ok(Sources { files: files.into(), is_folder: true })
+        Ok(Sources { files: files.into(), is_folder: true, notes: Vec::new() })
+    }
+
+    fn is_folder(&self) -> Result<bool, DatasetError> {
+        let path = &self.file.path;
+        let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                DatasetError::Missing { dataset: self.format.name().to_owned(), path: path.clone() }
+            }
+            _ => DatasetError::io(path, &error),
+        })?;
+        Ok(metadata.is_dir())
     }
 
     fn files_of_folder(&self, path: &Path) -> Result<Vec<std::path::PathBuf>, DatasetError> {
         let name = self.format.name();
         let paths = match self.format.folder {
             Folder::Files(keep) => files_of(path, keep)?,
-            Folder::Never if !files_of(path, |file| has_extension(file, "parquet"))?.is_empty() => {
-                return Err(self.no_parquet(path));
-            }
+            Folder::Never if Shards::of(path)?.is_some() => return Err(self.no_parquet(path)),
             Folder::Never => {
                 return Err(DatasetError::Unreadable {
                     path: path.to_owned(),
@@ -112,40 +122,96 @@ impl Opening<'_> {
                 });
             }
         };
+        if paths.is_empty() && Shards::of(path)?.is_some() {
+            return Err(self.no_parquet(path));
+        }
         if paths.is_empty() {
             return Err(DatasetError::Empty(format!("{}: the folder has no {name} files", path.display())));
         }
-        if paths.len() > MOST_FILES {
-            return Err(DatasetError::Unsuitable(format!(
-                "{}: the folder has {} files, at most {MOST_FILES} are read",
-                path.display(),
-                paths.len()
-            )));
-        }
+        check_count(path, paths.len())?;
         Ok(paths)
     }
 
     fn check_coding(&self, path: &Path) -> Result<(), DatasetError> {
         match coding(path)? {
             Coding::Parquet | Coding::Arrow => Err(self.no_parquet(path)),
+            _ if has_extension(path, "parquet") => Err(DatasetError::Unreadable {
+                path: path.to_owned(),
+                reason: "its name says parquet and its content does not: it does not start with PAR1; fetch the file \
+                         again"
+                    .into(),
+            }),
             _ => Ok(()),
         }
     }
 
-    /// The answer to a parquet file: some formats never read it, the others do not yet.
-    fn no_parquet(&self, path: &Path) -> DatasetError {
-        if self.format.parquet {
-            return DatasetError::NotBuilt {
-                what: format!("{}: reading parquet files", path.display()),
-                help: "convert the file to JSONL".into(),
-            };
+    /// The rows of a parquet file, or of the shards of a folder, where the format reads them: of the columns in
+    /// `keys` what matters. `None` where the path is something else.
+    fn columns(&self, keys: Option<&[&str]>) -> Result<Option<Sources>, DatasetError> {
+        let path = &self.file.path;
+        if !self.format.parquet {
+            return Ok(None);
         }
+        let (paths, notes) = match std::fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                let Some(shards) = Shards::of(path)? else { return Ok(None) };
+                let notes = shards.notes();
+                (shards.read.into_iter().map(|name| path.join(name)).collect(), notes)
+            }
+            Ok(_) => match coding(path)? {
+                Coding::Parquet => (vec![path.clone()], Vec::new()),
+                Coding::Arrow => {
+                    return Err(DatasetError::Unsuitable(format!(
+                        "{}: {} does not read Arrow files, only baseten_trace does; convert the file to parquet or JSONL",
+                        path.display(),
+                        self.format.name()
+                    )));
+                }
+                _ => return Ok(None),
+            },
+            // What is wrong with the path is said where text files are opened.
+            Err(_) => return Ok(None),
+        };
+        check_count(path, paths.len())?;
+        let tables = paths.iter().map(|path| Table::open(path).map(Arc::new)).collect::<Result<_, _>>()?;
+        let columns = Arc::new(Columns::new(tables, keys)?);
+        let files = paths
+            .iter()
+            .enumerate()
+            .map(|(number, path)| SourceFile::shard(path, &columns, number))
+            .collect();
+        Ok(Some(Sources { files, is_folder: false, notes }))
+    }
+
+    /// The answer to a parquet file where the format never reads one.
+    fn no_parquet(&self, path: &Path) -> DatasetError {
         DatasetError::Unsuitable(format!(
             "{}: {} does not read parquet files; convert the file to JSONL, or choose a format that reads parquet with \
              --custom-dataset-type",
             path.display(),
             self.format.name()
         ))
+    }
+
+    /// A file of rows below a row of column names; its records are objects of strings.
+    fn table(&self, check: &mut dyn Check) -> Result<Sources, DatasetError> {
+        let path = &self.file.path;
+        if self.is_folder()? {
+            self.files_of_folder(path)?;
+        }
+        self.check_coding(path)?;
+        let file = SourceFile::open_table(path)?;
+        let names = file.header().map_or(&[][..], |header| header.names());
+        if names.is_empty() {
+            return Err(DatasetError::Empty(format!(
+                "{}: the file is empty; nothing can be sent",
+                path.display()
+            )));
+        }
+        check
+            .columns(names)
+            .map_err(|fault| DatasetError::invalid(path, Place::Line(1), fault.field, fault.rule))?;
+        Ok(Sources { files: Arc::new([file]), is_folder: false, notes: Vec::new() })
     }
 
     /// Refuses options that this format cannot follow.
@@ -197,8 +263,12 @@ impl Opening<'_> {
     }
 
     /// Indexes the files record by record.
-    pub(crate) fn records(self, format: LineFormat) -> Result<Arc<dyn Dataset>, DatasetError> {
-        let Sources { files, is_folder } = self.sources()?;
+    pub(crate) fn records(self, mut format: LineFormat) -> Result<Arc<dyn Dataset>, DatasetError> {
+        let Sources { files, is_folder, notes } = match self.columns(format.check.keys())? {
+            Some(sources) => sources,
+            None if self.format.files == Files::Csv => self.table(&mut *format.check)?,
+            None => self.sources()?,
+        };
         let fixed_schedule = self.context.fixed_schedule;
         let rules = Rules {
             format: self.format.format,
@@ -214,12 +284,22 @@ impl Opening<'_> {
         let index =
             index(Arc::clone(&files), format, rules, self.finish.names(), is_folder, self.context.survey)?;
         // Made before the fault is looked at: dropping it ends the reading thread.
-        let dataset = FileDataset { files, index, render, finish: self.finish };
+        let dataset = FileDataset { files, index, render, finish: self.finish, notes };
         match dataset.fault() {
             Some(fault) => Err(fault),
             None => Ok(Arc::new(dataset)),
         }
     }
+}
+
+fn check_count(folder: &Path, files: usize) -> Result<(), DatasetError> {
+    if files <= MOST_FILES {
+        return Ok(());
+    }
+    Err(DatasetError::Unsuitable(format!(
+        "{}: the folder has {files} files, at most {MOST_FILES} are read",
+        folder.display()
+    )))
 }
 
 /// Tokens of a hash block where neither the options nor the format say so.

@@ -13,7 +13,7 @@ mod types;
 pub(crate) mod value;
 
 pub(crate) use cells::{Cell, Cells};
-pub(crate) use json::{NotFinite, Writer};
+pub(crate) use json::{NotFinite, Writer, write_string};
 pub(crate) use table::{Batches, Table};
 
 #[cfg(test)]

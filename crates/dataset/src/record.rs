@@ -8,10 +8,10 @@ use aiperf_types::{ContextMode, Turn};
 use crate::json::{self, Fault, Field};
 use crate::{DatasetError, TurnFacts};
 
-/// What the index keeps of a turn: 32 bytes.
+/// What the index keeps of a turn: 40 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
-    /// File number (16 bits) and byte offset (48 bits) of the record.
+    /// File number (16 bits) and byte offset, or row, (48 bits) of the record.
     place: u64,
     /// Recorded time, ms; NaN when there is none.
     timestamp: f64,
@@ -21,6 +21,8 @@ pub(crate) struct Row {
     pub(crate) length: u32,
     /// What the format wants to remember, such as the turn within its record.
     pub(crate) tag: u32,
+    /// Which record of the dataset it is, from 1: the same however the records are stored.
+    record: u32,
 }
 
 const _: () = assert!(size_of::<Row>() <= 64);
@@ -42,7 +44,18 @@ impl Row {
             delay: delay.unwrap_or(f64::NAN),
             length,
             tag,
+            record: 0,
         }
+    }
+
+    /// The row of record `number`, from 1.
+    pub(crate) fn numbered(self, number: u64) -> Row {
+        Row { record: number as u32, ..self }
+    }
+
+    /// Which record of the dataset it is: the same however the records are stored.
+    pub(crate) fn record(self) -> u64 {
+        self.record.into()
     }
 
     pub(crate) fn file(self) -> usize {
@@ -130,6 +143,18 @@ impl Tally {
 
 /// Checks records, one after the other, in file order.
 pub(crate) trait Check: Send {
+    /// The keys of a record that count, where others are of no use: only these columns of a table are read. All
+    /// of them where nothing is said.
+    fn keys(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+
+    /// Checks the columns of a table whose rows are the records.
+    fn columns(&mut self, names: &[String]) -> Result<(), Fault> {
+        let _ = names;
+        Ok(())
+    }
+
     /// Checks one record fully and says what the index must keep of it.
     fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault>;
 

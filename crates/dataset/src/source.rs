@@ -1,108 +1,30 @@
-//! The bytes of a dataset: one file or the files of a folder, plain or gzip, read once from start to end and
-//! afterwards at any place.
+//! The bytes of a dataset: one file or the files of a folder, plain, compressed or columnar, read once from start
+//! to end and afterwards at any place.
+
+mod coding;
+mod columns;
+mod csv;
+mod lines;
+mod records;
+mod shards;
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
+use coding::{BOM, decompress, open};
 
-use crate::DatasetError;
+pub(crate) use coding::{Coding, coding, read_error, reader};
+pub(crate) use columns::Columns;
+pub(crate) use csv::Header;
+pub(crate) use lines::Lines;
+pub(crate) use records::Records;
+pub(crate) use shards::Shards;
 
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-const PARQUET: [u8; 4] = *b"PAR1";
-const ARROW: [u8; 6] = *b"ARROW1";
-const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
-
-/// Decompressed bytes up to this size stay in memory; more go to an unlinked temporary file, so that memory
-/// does not follow the file.
-const IN_MEMORY: usize = 32 << 20;
-
-/// A longer line is an error rather than a reason to run out of memory.
-const LONGEST_LINE: usize = 512 << 20;
-
-/// What the first bytes of a file say about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    Plain,
-    Gzip,
-    Zstd,
-    Parquet,
-    Arrow,
-}
-
-/// How a file is coded, by its first bytes.
-pub(crate) fn coding(path: &Path) -> Result<Coding, DatasetError> {
-    let mut head = [0u8; 6];
-    let mut file = open(path)?;
-    let mut filled = 0;
-    while filled < head.len() {
-        match file.read(&mut head[filled..]) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(DatasetError::io(path, &error)),
-        }
-    }
-    let head = &head[..filled];
-    Ok(if head.starts_with(&GZIP) {
-        Coding::Gzip
-    } else if head.starts_with(&ZSTD) {
-        Coding::Zstd
-    } else if head.starts_with(&PARQUET) {
-        Coding::Parquet
-    } else if head.starts_with(&ARROW) {
-        Coding::Arrow
-    } else {
-        Coding::Plain
-    })
-}
-
-fn open(path: &Path) -> Result<File, DatasetError> {
-    // Asked before it is opened: opening a pipe may wait for ever.
-    let kind = std::fs::metadata(path).map_err(|error| DatasetError::io(path, &error))?.file_type();
-    let reason = if kind.is_dir() {
-        "it is a directory and this format reads one file; name the file"
-    } else if !kind.is_file() {
-        "it is a pipe or a device, and data is read more than once; save it to a file first"
-    } else {
-        return File::open(path).map_err(|error| DatasetError::io(path, &error));
-    };
-    Err(DatasetError::Unreadable { path: path.to_owned(), reason: reason.into() })
-}
-
-/// A readable file as text bytes, decompressed where it is gzip.
-pub(crate) fn reader(path: &Path) -> Result<Box<dyn Read + Send>, DatasetError> {
-    match coding(path)? {
-        Coding::Plain => Ok(Box::new(open(path)?)),
-        Coding::Gzip => {
-            Ok(Box::new(MultiGzDecoder::new(std::io::BufReader::with_capacity(1 << 16, open(path)?))))
-        }
-        Coding::Zstd => Err(DatasetError::NotBuilt {
-            what: format!("{}: Zstandard compression", path.display()),
-            help: "decompress it, or use gzip".into(),
-        }),
-        Coding::Parquet | Coding::Arrow => Err(DatasetError::NotBuilt {
-            what: format!("{}: reading parquet or Arrow files", path.display()),
-            help: "convert it to JSONL".into(),
-        }),
-    }
-}
-
-/// What reading `path` failed with, in words.
-pub(crate) fn read_error(path: &Path, error: &std::io::Error) -> DatasetError {
-    // The decompressor's errors are of these kinds; the file system's are not.
-    let gzip =
-        matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::UnexpectedEof);
-    let reason = if gzip {
-        format!("damaged or truncated gzip data ({error}); fetch or compress the file again")
-    } else {
-        error.to_string()
-    };
-    DatasetError::Unreadable { path: path.to_owned(), reason }
-}
+use crate::json::Fault;
+use crate::{DatasetError, Place};
 
 /// Where the bytes of a file can be had again.
 enum Store {
@@ -112,12 +34,25 @@ enum Store {
     Path,
     /// Decompressed, in memory.
     Memory(Box<[u8]>),
+    /// Nowhere: a columnar file is not read as text.
+    None,
+}
+
+/// What the records of a file are.
+enum Layout {
+    /// One on each line.
+    Lines,
+    /// Rows below the names of columns.
+    Csv(Header),
+    /// Rows of a shard, by its number.
+    Columns(Arc<Columns>, usize),
 }
 
 /// One file of a dataset.
 pub(crate) struct SourceFile {
     pub(crate) path: PathBuf,
     store: Store,
+    layout: Layout,
 }
 
 impl SourceFile {
@@ -128,7 +63,76 @@ impl SourceFile {
             Coding::Plain => Store::Path,
             _ => decompress(path)?,
         };
-        Ok(SourceFile { path: path.to_owned(), store })
+        Ok(SourceFile { path: path.to_owned(), store, layout: Layout::Lines })
+    }
+
+    /// Opens a file of rows below a row of column names.
+    pub(crate) fn open_table(path: &Path) -> Result<SourceFile, DatasetError> {
+        let mut file = SourceFile::open(path, true)?;
+        file.layout = Layout::Csv(Header::read(&file)?);
+        Ok(file)
+    }
+
+    /// Shard `number` of a dataset.
+    pub(crate) fn shard(path: &Path, columns: &Arc<Columns>, number: usize) -> SourceFile {
+        SourceFile {
+            path: path.to_owned(),
+            store: Store::None,
+            layout: Layout::Columns(Arc::clone(columns), number),
+        }
+    }
+
+    /// The columns of a file of rows below their names.
+    pub(crate) fn header(&self) -> Option<&Header> {
+        match &self.layout {
+            Layout::Csv(header) => Some(header),
+            _ => None,
+        }
+    }
+
+    /// The record at `position`, once more, as JSON text.
+    pub(crate) fn record(&self, position: u64, length: u32) -> Result<Result<String, Fault>, DatasetError> {
+        if let Layout::Columns(columns, number) = &self.layout {
+            return columns.record(*number, position);
+        }
+        let mut bytes = vec![0; length as usize];
+        self.read_at(position, &mut bytes)?;
+        let Ok(text) = String::from_utf8(bytes) else {
+            return Ok(Err(Fault::new("", "not valid UTF-8")));
+        };
+        Ok(Ok(match &self.layout {
+            Layout::Csv(header) => {
+                let mut record = String::new();
+                header.record(&text, &mut record);
+                record
+            }
+            _ => text,
+        }))
+    }
+
+    /// Line or row `number` as a place.
+    pub(crate) fn place(&self, number: u64) -> Place {
+        match &self.layout {
+            Layout::Columns(..) => Place::Row(number),
+            _ => Place::Line(number),
+        }
+    }
+
+    /// Where the record at `position` is, in words.
+    pub(crate) fn place_of(&self, position: u64) -> Place {
+        match &self.layout {
+            Layout::Columns(..) => Place::Row(position + 1),
+            _ => Place::Line(self.line_of(position)),
+        }
+    }
+
+    /// Whether some record may have `key`.
+    pub(crate) fn may_have(&self, key: &str) -> Result<bool, DatasetError> {
+        match &self.layout {
+            Layout::Lines => self.contains(format!("\"{key}\"").as_bytes()),
+            Layout::Csv(header) => Ok(header.names().iter().any(|name| name == key)),
+            Layout::Columns(columns, number) => Ok(columns.may_have(*number, key)),
+        }
     }
 
     /// Fills `buffer` with the bytes from `offset` on.
@@ -136,6 +140,7 @@ impl SourceFile {
         let result = match &self.store {
             Store::Handle(file) => file.read_exact_at(buffer, offset),
             Store::Path => open(&self.path)?.read_exact_at(buffer, offset),
+            Store::None => Err(ErrorKind::Unsupported.into()),
             Store::Memory(bytes) => {
                 let start = offset as usize;
                 match bytes.get(start..start + buffer.len()) {
@@ -168,6 +173,7 @@ impl SourceFile {
                 }
                 (Store::Handle(file), _) | (Store::Path, Some(file)) => file.read_at(buffer, offset),
                 (Store::Path, None) => File::open(&self.path)?.read_at(buffer, offset),
+                (Store::None, _) => Err(ErrorKind::Unsupported.into()),
             };
             match result {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -177,7 +183,7 @@ impl SourceFile {
     }
 
     /// Whether `needle` occurs anywhere.
-    pub(crate) fn contains(&self, needle: &[u8]) -> Result<bool, DatasetError> {
+    fn contains(&self, needle: &[u8]) -> Result<bool, DatasetError> {
         let finder = memchr::memmem::Finder::new(needle);
         if let Store::Memory(bytes) = &self.store {
             return Ok(finder.find(bytes).is_some());
@@ -232,135 +238,6 @@ impl SourceFile {
             at += count as u64;
         }
         line
-    }
-}
-
-fn decompress(path: &Path) -> Result<Store, DatasetError> {
-    let mut from = reader(path)?;
-    let mut memory = Vec::new();
-    from.by_ref()
-        .take(IN_MEMORY as u64)
-        .read_to_end(&mut memory)
-        .map_err(|error| read_error(path, &error))?;
-    if memory.len() < IN_MEMORY {
-        return Ok(Store::Memory(memory.into()));
-    }
-    let spill = |error: &std::io::Error| DatasetError::Unreadable {
-        path: path.to_owned(),
-        reason: format!(
-            "cannot keep the decompressed data in {} ({error}); set TMPDIR to a folder with room, or decompress the file",
-            std::env::temp_dir().display()
-        ),
-    };
-    let mut file = tempfile::tempfile().map_err(|error| spill(&error))?;
-    file.write_all(&memory).map_err(|error| spill(&error))?;
-    drop(memory);
-    let mut buffer = vec![0u8; 1 << 18];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => file.write_all(&buffer[..count]).map_err(|error| spill(&error))?,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(read_error(path, &error)),
-        }
-    }
-    Ok(Store::Handle(file))
-}
-
-/// One line of a file, trimmed and not blank.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Line<'a> {
-    pub(crate) bytes: &'a [u8],
-    /// Where it starts in the (decompressed) file.
-    pub(crate) offset: u64,
-    /// 1-based.
-    pub(crate) number: u64,
-}
-
-/// Reads the lines of a file from start to end in large pieces.
-pub(crate) struct Lines {
-    /// The file again, when its source does not keep it open.
-    handle: Option<File>,
-    buffer: Vec<u8>,
-    /// Filled part of the buffer.
-    filled: usize,
-    /// Start of what has not been handed out.
-    start: usize,
-    /// File offset of the start of the buffer.
-    base: u64,
-    number: u64,
-    ended: bool,
-}
-
-impl Lines {
-    pub(crate) fn new(file: &SourceFile) -> Result<Lines, DatasetError> {
-        let handle = match file.store {
-            Store::Path => Some(open(&file.path)?),
-            _ => None,
-        };
-        Ok(Lines { handle, buffer: vec![0; 1 << 18], filled: 0, start: 0, base: 0, number: 0, ended: false })
-    }
-
-    /// The next line that is not blank.
-    pub(crate) fn next<'s>(&'s mut self, file: &SourceFile) -> Result<Option<Line<'s>>, DatasetError> {
-        loop {
-            let end = loop {
-                if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.start..self.filled]) {
-                    break self.start + end;
-                }
-                if self.ended {
-                    break self.filled;
-                }
-                self.fill(file)?;
-            };
-            if self.ended && self.start >= self.filled {
-                return Ok(None);
-            }
-            self.number += 1;
-            let mut from = self.start;
-            self.start = (end + 1).min(self.filled);
-            if self.number == 1 && self.buffer[from..end].starts_with(&BOM) {
-                from += BOM.len();
-            }
-            let line = &self.buffer[from..end];
-            let lead = line.len() - line.trim_ascii_start().len();
-            let length = line.trim_ascii().len();
-            if length > 0 {
-                let first = from + lead;
-                return Ok(Some(Line {
-                    bytes: &self.buffer[first..first + length],
-                    offset: self.base + first as u64,
-                    number: self.number,
-                }));
-            }
-        }
-    }
-
-    fn fill(&mut self, file: &SourceFile) -> Result<(), DatasetError> {
-        if self.start > 0 {
-            self.buffer.copy_within(self.start..self.filled, 0);
-            self.base += self.start as u64;
-            self.filled -= self.start;
-            self.start = 0;
-        }
-        if self.filled == self.buffer.len() {
-            if self.filled >= LONGEST_LINE {
-                return Err(DatasetError::invalid(
-                    &file.path,
-                    crate::Place::Line(self.number + 1),
-                    "",
-                    format!("the line is longer than {} MiB; is this a JSONL file?", LONGEST_LINE >> 20),
-                ));
-            }
-            self.buffer.resize(self.filled * 2, 0);
-        }
-        let offset = self.base + self.filled as u64;
-        let count = file
-            .read_some(self.handle.as_ref(), offset, &mut self.buffer[self.filled..])
-            .map_err(|error| DatasetError::io(&file.path, &error))?;
-        self.filled += count;
-        self.ended = count == 0;
-        Ok(())
     }
 }
 

@@ -43,7 +43,7 @@ fn later_formats_are_refused_by_name() {
         ("tracelab.jsonl", "tracelab"),
         ("weka_trace.json", "weka_trace"),
         ("speed_bench/qualitative.jsonl", "speed_bench_qualitative"),
-        ("baseten_minimal.parquet", "parquet"),
+        ("baseten_minimal.parquet", "baseten_trace"),
     ] {
         let error = detect(&data(name)).unwrap_err();
         assert!(matches!(error, DatasetError::NotBuilt { .. }), "{name}: {error}");

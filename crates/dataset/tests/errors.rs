@@ -130,19 +130,35 @@ fn damaged_gzip_is_named() {
 }
 
 #[test]
-fn zstandard_and_parquet_are_refused_by_name() {
-    let (_folder, path) = written("d.jsonl", b"\x28\xb5\x2f\xfdrest");
-    let message = load(&path, FileFormat::SingleTurn).err().unwrap().to_string();
-    assert!(message.contains("Zstandard") && message.contains("d.jsonl"), "{message}");
-    let parquet = data("baseten_minimal.parquet");
-    for format in [FileFormat::SingleTurn, FileFormat::MultiTurn, FileFormat::MooncakeTrace] {
-        let error = load(&parquet, format).err().unwrap();
-        assert!(matches!(error, DatasetError::NotBuilt { .. }), "{error}");
-        assert!(error.to_string().contains("parquet"), "{error}");
+fn damaged_zstandard_is_named() {
+    let lines = "{\"text\": \"some words that repeat\"}\n".repeat(1000);
+    let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(lines.as_bytes()).unwrap();
+    let whole = encoder.finish().unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 0xff;
+    for bytes in [&whole[..whole.len() / 2], &whole[..whole.len() - 1], &whole[..4], &flipped] {
+        let (_folder, path) = written("d.jsonl", bytes);
+        let message = load(&path, FileFormat::SingleTurn).err().unwrap().to_string();
+        assert!(message.contains("d.jsonl") && message.contains("zstd"), "{message}");
     }
-    for format in [FileFormat::RandomPool, FileFormat::RawPayload, FileFormat::InputsJson] {
-        let message = load(&parquet, format).err().unwrap().to_string();
-        assert!(message.contains("does not read parquet files") && message.contains("JSONL"), "{message}");
+}
+
+#[test]
+fn formats_that_read_no_parquet_say_so_and_what_to_do() {
+    let parquet = data("baseten_minimal.parquet");
+    let (folder, _) = written("README.md", "");
+    std::fs::copy(&parquet, folder.path().join("a.parquet")).unwrap();
+    for path in [parquet.as_path(), folder.path()] {
+        for format in [FileFormat::RandomPool, FileFormat::RawPayload, FileFormat::InputsJson] {
+            let message = load(path, format).err().unwrap().to_string();
+            assert!(
+                message.contains("does not read parquet files") && message.contains("JSONL"),
+                "{message}"
+            );
+            assert!(message.contains("--custom-dataset-type"), "{message}");
+        }
     }
 }
 

@@ -34,7 +34,7 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     let Sources { files, .. } = opening.sources()?;
     let index = index(&files[0], opening.context.streaming, opening.limit())?;
     let render: Arc<dyn Render> = Arc::new(Verbatim);
-    Ok(Arc::new(FileDataset { files, index, render, finish: opening.finish }))
+    Ok(Arc::new(FileDataset { files, index, render, finish: opening.finish, notes: Vec::new() }))
 }
 
 /// A session id and where its bodies are in the document.

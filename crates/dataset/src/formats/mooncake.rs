@@ -101,6 +101,22 @@ pub(crate) struct Fields<'a> {
     message_mode: Field<'a>,
 }
 
+const KEYS: [&str; 13] = [
+    "input_length",
+    "text_input",
+    "messages",
+    "payload",
+    "hash_ids",
+    "output_length",
+    "timestamp",
+    "delay",
+    "session_id",
+    "tools",
+    "extra",
+    "type",
+    "message_mode",
+];
+
 impl<'a> Fields<'a> {
     fn parse(text: &'a str) -> Result<Fields<'a>, Fault> {
         let [
@@ -117,24 +133,7 @@ impl<'a> Fields<'a> {
             extra,
             kind,
             message_mode,
-        ] = json::object(
-            text,
-            &[
-                "input_length",
-                "text_input",
-                "messages",
-                "payload",
-                "hash_ids",
-                "output_length",
-                "timestamp",
-                "delay",
-                "session_id",
-                "tools",
-                "extra",
-                "type",
-                "message_mode",
-            ],
-        )?;
+        ] = json::object(text, &KEYS)?;
         Ok(Fields {
             inputs: [length, text_input, messages, payload],
             hash_ids: hash_ids.filter(|ids| *ids != "[]"),
@@ -384,6 +383,10 @@ fn check_messages(text: &str) -> Result<(), Fault> {
 }
 
 impl Check for MooncakeCheck {
+    fn keys(&self) -> Option<&'static [&'static str]> {
+        Some(&KEYS)
+    }
+
     fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
         self.row(text, found, self.check_blocks)?;
         self.records += 1;
@@ -507,7 +510,7 @@ impl MooncakeRender {
 impl Render for MooncakeRender {
     fn turns(&self, text: &str, rows: &[Row], out: &mut Vec<Turn>) -> Result<(), Problem> {
         let fields = Fields::parse(text)?;
-        let (content, text_tokens) = self.content(&fields, rows[0].offset())?;
+        let (content, text_tokens) = self.content(&fields, rows[0].record())?;
         let verbatim = matches!(content, Content::Payload(_));
         out.push(Turn {
             max_tokens: if verbatim { None } else { fields.max_tokens()? },
@@ -537,7 +540,7 @@ impl Render for MooncakeRender {
                 }
             }
             Input::Text | Input::Messages | Input::Payload => {
-                facts.content = Some(self.content(&fields, rows[0].offset())?.0);
+                facts.content = Some(self.content(&fields, rows[0].record())?.0);
             }
         }
         if let Some(length) = fields.output_length {

@@ -47,12 +47,18 @@ struct MultiTurn {
     endpoint: EndpointKind,
 }
 
+const KEYS: [&str; 3] = ["turns", "session_id", "type"];
+
 /// The turns of a record.
 fn turns(text: &str) -> Result<[json::Field<'_>; 3], Fault> {
-    json::object(text, &["turns", "session_id", "type"])
+    json::object(text, &KEYS)
 }
 
 impl Check for MultiTurn {
+    fn keys(&self) -> Option<&'static [&'static str]> {
+        Some(&KEYS)
+    }
+
     fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
         let [turns, session_id, kind] = turns(text)?;
         check_type(kind, "multi_turn")?;

@@ -116,7 +116,7 @@ struct RandomPool {
 
 /// Reads pools.
 fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
-    let Sources { files, is_folder } = opening.sources()?;
+    let Sources { files, is_folder, .. } = opening.sources()?;
     let endpoint = opening.context.endpoint;
     // Items of each modality that a conversation draws.
     let batch = if is_folder { [1; MODALITIES] } else { opening.file.pool_batch };

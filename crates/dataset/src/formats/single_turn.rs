@@ -140,6 +140,10 @@ struct SingleTurn {
 }
 
 impl Check for SingleTurn {
+    fn keys(&self) -> Option<&'static [&'static str]> {
+        Some(&KEYS)
+    }
+
     fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
         let fields = TurnFields::parse(text)?;
         check_type(fields.kind, "single_turn")?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::json::Fault;
 use crate::names::Names;
 use crate::record::{Check, Found, LineFormat, Render, Row};
-use crate::source::{Lines, SourceFile};
+use crate::source::{Records, SourceFile};
 use crate::{DatasetError, Note, Place, Survey};
 
 use super::whole::{Groups, Whole};
@@ -22,7 +22,7 @@ pub(crate) fn index(
 ) -> Result<Arc<Index>, DatasetError> {
     let LineFormat { check, render, many_turns, whole_keys } = format;
     let mut reader = Reader {
-        lines: Lines::new(&files[0])?,
+        source: Records::new(&files[0])?,
         files,
         file: 0,
         check,
@@ -79,7 +79,7 @@ pub(super) trait Sink {
 pub(super) struct Reader {
     pub(super) files: Arc<[SourceFile]>,
     file: usize,
-    lines: Lines,
+    source: Records,
     pub(super) check: Box<dyn Check>,
     render: Arc<dyn Render>,
     pub(super) rules: Rules,
@@ -104,28 +104,18 @@ impl Reader {
             if sink.conversations() >= self.rules.limit && self.records >= IDENTITY_RECORDS {
                 return Ok(true);
             }
-            let Some(line) = self.lines.next(&self.files[self.file])? else {
+            let Some(record) = self.source.next(&self.files[self.file])? else {
                 if self.file + 1 == self.files.len() {
                     return Ok(true);
                 }
                 self.file += 1;
-                self.lines = Lines::new(&self.files[self.file])?;
+                self.source = Records::new(&self.files[self.file])?;
                 continue;
             };
             self.records += 1;
             self.found.clear();
-            let (offset, number) = (line.offset, line.number);
-            let length = line.bytes.len() as u32;
-            let checked = match std::str::from_utf8(line.bytes) {
-                Ok(text) => self.check.record(text, &mut self.found),
-                Err(error) => Err(Fault::new(
-                    "",
-                    format!(
-                        "not valid UTF-8 at byte {} of the line; save the file as UTF-8",
-                        error.valid_up_to() + 1
-                    ),
-                )),
-            };
+            let (offset, length, number) = (record.position, record.length, record.number);
+            let checked = record.text.and_then(|text| self.check.record(text, &mut self.found));
             if let Err(fault) = checked {
                 collect(survey, self.fault(number, fault))?;
                 continue;
@@ -149,7 +139,8 @@ impl Reader {
                     (Some(delay), Some(cap)) => Some(delay.min(cap)),
                     _ => delay,
                 };
-                rows.push(Row::new(self.file as u16, offset, length, timestamp, delay, turn.tag));
+                let row = Row::new(self.file as u16, offset, length, timestamp, delay, turn.tag);
+                rows.push(row.numbered(self.records));
             }
             if self.session_per_file {
                 let stem = self.files[self.file].path.file_stem().unwrap_or_default();
@@ -163,8 +154,10 @@ impl Reader {
 
     fn any_key(&self, keys: &[&str]) -> Result<bool, DatasetError> {
         for key in keys {
-            if self.files[0].contains(format!("\"{key}\"").as_bytes())? {
-                return Ok(true);
+            for file in &*self.files {
+                if file.may_have(key)? {
+                    return Ok(true);
+                }
             }
         }
         Ok(false)
@@ -172,8 +165,9 @@ impl Reader {
 
     /// The error for `fault` in line `number` of the current file; 0 means the file as a whole.
     pub(super) fn fault(&self, number: u64, fault: Fault) -> DatasetError {
-        let place = if number == 0 { Place::Json(String::new()) } else { Place::Line(number) };
-        DatasetError::invalid(&self.files[self.file].path, place, fault.field, fault.rule)
+        let file = &self.files[self.file];
+        let place = if number == 0 { Place::Json(String::new()) } else { file.place(number) };
+        DatasetError::invalid(&file.path, place, fault.field, fault.rule)
     }
 
     fn fault_at(&self, row: Row, field: &'static str, rule: String) -> DatasetError {

@@ -118,25 +118,44 @@ impl Table {
         Ok(columns)
     }
 
-    /// All rows of these columns, batch by batch.
-    pub(crate) fn batches(self: &Arc<Table>, columns: &[usize]) -> Result<Batches, DatasetError> {
-        let reader = match &self.store {
+    /// The rows of these columns from row `first` on, batch by batch.
+    pub(crate) fn batches(self: &Arc<Table>, columns: &[usize], first: u64) -> Result<Batches, DatasetError> {
+        let (reader, next) = match &self.store {
             Store::Parquet(parquet) => {
                 // One length of batches for the whole file: that of the row group with the longest rows.
                 let groups = 0..parquet.starts.len() - 1;
                 let rows = groups.map(|group| self.batch_rows(group, columns)).min().unwrap_or(1);
                 let reader = guarded(&self.path, || {
-                    parquet
-                        .builder(&self.path, &parquet.plain, columns)?
-                        .with_batch_size(rows as usize)
-                        .build()
-                        .map_err(|error| damaged(&self.path, &error.to_string()))
+                    let builder = parquet.builder(&self.path, &parquet.plain, columns)?;
+                    let builder = builder.with_batch_size(rows as usize).with_offset(first as usize);
+                    builder.build().map_err(|error| damaged(&self.path, &error.to_string()))
                 })?;
-                Reader::Parquet(Box::new(reader))
+                (Reader::Parquet(Box::new(reader)), first)
             }
-            Store::Arrow(_) => Reader::Arrow(Box::new(self.decoder(columns)?), 0),
+            Store::Arrow(file) => {
+                let number = self.group_of(first);
+                (Reader::Arrow(Box::new(self.decoder(columns)?), number), file.starts()[number])
+            }
         };
-        Ok(Batches { table: Arc::clone(self), reader, next: 0 })
+        Ok(Batches { table: Arc::clone(self), reader, first, next })
+    }
+
+    /// Whether some row may have a value in this column; told by the footer, as far as that goes.
+    pub(crate) fn may_have(&self, column: &str) -> bool {
+        let Ok(column) = self.schema.index_of(column) else { return false };
+        let Store::Parquet(parquet) = &self.store else { return true };
+        let descriptor = parquet.plain.parquet_schema();
+        let leaves: Vec<usize> = (0..descriptor.num_columns())
+            .filter(|leaf| descriptor.get_column_root_idx(*leaf) == column)
+            .collect();
+        parquet.plain.metadata().row_groups().iter().any(|group| {
+            leaves.iter().any(|leaf| {
+                let chunk = group.column(*leaf);
+                let nulls =
+                    chunk.statistics().and_then(parquet::file::statistics::Statistics::null_count_opt);
+                nulls.is_none_or(|nulls| nulls != chunk.num_values().max(0) as u64)
+            })
+        })
     }
 
     fn decoder(&self, columns: &[usize]) -> Result<FileDecoder, DatasetError> {
@@ -329,6 +348,8 @@ pub(super) enum Reader {
 pub(crate) struct Batches {
     table: Arc<Table>,
     reader: Reader,
+    /// Rows before this one are left out.
+    first: u64,
     next: u64,
 }
 
@@ -339,9 +360,11 @@ impl Iterator for Batches {
     fn next(&mut self) -> Option<Self::Item> {
         match self.table.next(&mut self.reader) {
             Ok(Some(batch)) => {
-                let first = self.next;
+                let left_out = self.first.saturating_sub(self.next).min(batch.num_rows() as u64);
+                let first = self.next + left_out;
                 self.next += batch.num_rows() as u64;
-                Some(Ok((first, batch)))
+                let left_out = left_out as usize;
+                Some(Ok((first, batch.slice(left_out, batch.num_rows() - left_out))))
             }
             Ok(None) if self.next == self.table.rows => None,
             Ok(None) => {

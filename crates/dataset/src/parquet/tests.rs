@@ -62,7 +62,7 @@ fn all_columns(table: &Table) -> Vec<usize> {
 fn in_order(table: &Arc<Table>) -> Vec<String> {
     let writer = Writer::new(table.schema().fields());
     let mut rows = Vec::new();
-    for batch in table.batches(&all_columns(table)).unwrap() {
+    for batch in table.batches(&all_columns(table), 0).unwrap() {
         let (first, batch) = batch.unwrap();
         assert_eq!(first, rows.len() as u64);
         for index in 0..batch.num_rows() {

@@ -15,8 +15,8 @@ use arrow_array::types::{
     UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, LargeListArray, LargeStringArray,
-    ListArray, NullArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray, StructArray,
+    ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, LargeListArray, LargeStringArray, ListArray,
+    NullArray, PrimitiveArray, RecordBatch, StringArray, StringViewArray, StructArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
