@@ -6,6 +6,7 @@
 pub mod agentic;
 mod draw;
 mod statistics;
+pub mod trace;
 
 pub use draw::{LogNormal, Zipf};
 pub use statistics::{Column, Histogram, Summary};

@@ -276,13 +276,12 @@ fn every_bundled_trace_replays_and_shows_the_reuse_it_claims() {
             for (turn, texts) in turns.iter().enumerate() {
                 let length: usize = texts.iter().map(String::len).sum();
                 all += length;
-                hit += match turn {
-                    0 => shared,
-                    _ => {
-                        let before = &turns[turn - 1];
-                        assert_eq!(texts[..before.len()], before[..], "{config}");
-                        before.iter().map(String::len).sum()
-                    }
+                hit += if turn == 0 {
+                    shared
+                } else {
+                    let before = &turns[turn - 1];
+                    assert_eq!(texts[..before.len()], before[..], "{config}");
+                    before.iter().map(String::len).sum()
                 };
             }
         }

@@ -13,3 +13,4 @@ mod looking;
 mod program;
 mod refusals;
 mod support;
+mod synthesize_trace;

@@ -1,6 +1,7 @@
 //! `aiperf synthesize …`: workloads from a seed and a few figures. One line per workload.
 
 mod agentic_code;
+mod trace;
 
 use clap::{ArgMatches, Command};
 
@@ -13,7 +14,10 @@ struct Workload {
 }
 
 /// All of them, in the order of the help.
-const ALL: [Workload; 1] = [Workload { command: agentic_code::command, run: agentic_code::run }];
+const ALL: [Workload; 2] = [
+    Workload { command: agentic_code::command, run: agentic_code::run },
+    Workload { command: trace::command, run: trace::run },
+];
 
 /// The group, as clap sees it.
 pub(crate) fn command() -> Command {

@@ -1,0 +1,101 @@
+//! `aiperf synthesize trace`, as the shell sees it.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn aiperf(arguments: &[&str], directory: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_aiperf"))
+        .env_clear()
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+fn trace(arguments: &[&str], directory: &Path) -> Output {
+    aiperf(&[&["synthesize", "trace"], arguments].concat(), directory)
+}
+
+#[test]
+fn a_trace_replays_on_its_schedule_and_another_seed_gives_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let shape = ["--num-requests", "40", "--rate", "100", "--isl", "1500,900", "--prefix-groups", "2"];
+    let shape = [&shape[..], &["--block-size", "64"]].concat();
+    let arguments = [&["--output", "t.jsonl"], &shape[..]].concat();
+    let made = trace(&arguments, directory.path());
+    let said = String::from_utf8(made.stderr).unwrap();
+    assert_eq!(made.status.code(), Some(0), "{said}");
+    assert!(
+        made.stdout.is_empty() && said.starts_with("t.jsonl: 40 rows in 0.390 s, 100.0000 requests/s"),
+        "{said}"
+    );
+    let file = std::fs::read(directory.path().join("t.jsonl")).unwrap();
+
+    let stdout =
+        |rest: &[&str]| trace(&[&["--output", "-"], &arguments[2..], rest].concat(), directory.path()).stdout;
+    assert_eq!(stdout(&[]), file);
+    assert_ne!(stdout(&["--seed", "43"]), file);
+
+    let run = aiperf(
+        &[
+            &["profile", "--model", "m", "--url", "mock://?ttft=0ms&itl=0ms", "--tokenizer", "builtin"][..],
+            &["--input-file", "t.jsonl", "--custom-dataset-type", "mooncake_trace", "--ui", "none"],
+            &["--artifact-dir", "run", "--isl-block-size", "64"],
+        ]
+        .concat(),
+        directory.path(),
+    );
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let summary = std::fs::read(directory.path().join("run/profile_export_aiperf.json")).unwrap();
+    let summary: Value = serde_json::from_slice(&summary).unwrap();
+    assert_eq!(summary["request_count"]["avg"].as_f64(), Some(40.0));
+}
+
+#[test]
+fn a_file_that_is_there_is_replaced_only_with_force() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.jsonl");
+    std::fs::write(&path, "mine").unwrap();
+    let refused = trace(&["--output", "t.jsonl"], directory.path());
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("--force"));
+    assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+    assert_eq!(trace(&["--output", "t.jsonl", "--force"], directory.path()).status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1000);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_its_flag_and_nothing_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    for (arguments, part) in [
+        (&["--isl", "many"][..], "--isl"),
+        (&["--isl", "1,2,3"], "--isl"),
+        (&["--isl", "100,200"], "--isl"),
+        (&["--isl", "200,100", "--isl-stddev", "3"], "--isl-stddev"),
+        (&["--osl", "0"], "--osl"),
+        (&["--osl-stddev", "-1"], "--osl"),
+        (&["--rate", "0"], "--rate"),
+        (&["--rate", "-1"], "--rate"),
+        (&["--prefix-reuse", "1"], "--prefix-reuse"),
+        (&["--prefix-reuse", "0.99"], "the highest is 0.9"),
+        (&["--isl", "500"], "the highest is 0;"),
+        (&["--prefix-groups", "0"], "--prefix-groups"),
+        (&["--block-size", "0"], "--block-size"),
+        (&["--num-requests", "0"], "--num-requests"),
+        (&["--arrival", "uniform"], "--arrival"),
+        (&["--arrival", "poisson", "--arrival-smoothness", "2"], "--arrival-smoothness"),
+        (&["--seed", "-1"], "--seed"),
+    ] {
+        let output = trace(&[&["--output", "t.jsonl"], arguments].concat(), directory.path());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.starts_with("error: ") && said.contains(part), "{arguments:?}: {said}");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{arguments:?}");
+    }
+    let output = trace(&["--output", "missing/t.jsonl"], directory.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("--output"));
+}
