@@ -16,6 +16,7 @@ mod golden;
 mod host;
 mod interrupts;
 mod load_delivery;
+mod other_tools;
 mod progress;
 mod records;
 mod schema;
