@@ -67,3 +67,31 @@ fn random_is_exact() {
     exact(CorpusKind::Random, &Tokenizer::builtin());
     exact(CorpusKind::Random, &small());
 }
+
+/// <https://github.com/triton-inference-server/perf_analyzer/pull/202>: prompts were brought to their length with one
+/// word over and over, which servers then found in their caches.
+#[test]
+fn perf_analyzer_202_texts_are_not_padded_and_share_neither_beginning_nor_end() {
+    for kind in [CorpusKind::Sonnet, CorpusKind::Coding, CorpusKind::Random] {
+        let corpus = Corpus::open(kind, &Tokenizer::builtin());
+        let family = Streams::new(5, "padding");
+        let texts: Vec<Vec<u32>> = (0..60)
+            .map(|item| {
+                let text = corpus.exact_text(&mut family.at(item), 300 + item);
+                let mut tokens = Vec::new();
+                corpus.tokenizer().encode(&text.text, &mut tokens);
+                tokens
+            })
+            .collect();
+        let same = |pairs: &mut dyn Iterator<Item = (&u32, &u32)>| pairs.take_while(|(a, b)| a == b).count();
+        for (index, one) in texts.iter().enumerate() {
+            let last = same(&mut one.iter().rev().zip(one.iter().rev().skip(1)));
+            assert!(last < 8, "{kind:?}: the text ends with one token {} times", last + 1);
+            for other in &texts[index + 1..] {
+                assert!(same(&mut one.iter().zip(other)) < 16, "{kind:?}: two texts begin alike");
+                let ends = same(&mut one.iter().rev().zip(other.iter().rev()));
+                assert!(ends < 16, "{kind:?}: two texts end alike");
+            }
+        }
+    }
+}

@@ -192,3 +192,40 @@ fn files_of_other_kinds_are_refused_by_name() {
     let error = open(folder.path().to_str().unwrap()).unwrap_err();
     assert!(matches!(error, TokenizerError::Invalid { .. }), "{error}");
 }
+
+/// <https://github.com/vllm-project/guidellm> (troubleshooting), vllm-bench's README: repositories such as Kimi's have
+/// no `tokenizer.json` but code that is to be run. It never is, and the message names every way out.
+#[test]
+fn guidellm_troubleshooting_a_repository_that_brings_code_is_not_run_and_the_ways_out_are_named() {
+    let cache = tempfile::tempdir().unwrap();
+    let commit = "00112233445566778899aabbccddeeff00112233";
+    let repository = cache.path().join("models--moonshotai--Kimi-K2");
+    let snapshot = repository.join("snapshots").join(commit);
+    fs::create_dir_all(&snapshot).unwrap();
+    fs::create_dir_all(repository.join("refs")).unwrap();
+    fs::write(repository.join("refs/main"), commit).unwrap();
+    let trace = cache.path().join("was-run");
+    let code = format!("open({:?}, 'w')\n", trace.display().to_string());
+    for (name, text) in [
+        ("tiktoken.model", "IQ== 0\n"),
+        ("tokenization_kimi.py", code.as_str()),
+        (
+            "tokenizer_config.json",
+            r#"{"auto_map": {"AutoTokenizer": ["tokenization_kimi.TikTokenTokenizer", null]}}"#,
+        ),
+    ] {
+        fs::write(snapshot.join(name), text).unwrap();
+    }
+    let options = OpenOptions { revision: None, hub_caches: Some(vec![cache.path().to_owned()]) };
+    let text = Tokenizer::open("moonshotai/Kimi-K2", &options).unwrap_err().to_string();
+    for part in [
+        "tokenization_kimi.py",
+        "never run",
+        "compatible repository",
+        "`builtin`",
+        "--use-server-token-count",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!trace.exists());
+}

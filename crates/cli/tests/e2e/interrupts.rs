@@ -3,6 +3,9 @@
 use aiperf_clock::now;
 use rustix::process::Signal;
 
+use std::net::{Ipv4Addr, TcpListener};
+use std::time::Duration;
+
 use crate::support::{Live, Mock, Place};
 
 /// <https://github.com/kubernetes-sigs/inference-perf/issues/244>: an interrupted run still reports.
@@ -89,4 +92,47 @@ fn milliseconds_from_the_second_signal_to_the_end() -> u64 {
     }
     assert!(!results.dir.join(".aiperf_results_ready.json").exists(), "an aborted run is not ready");
     after_ms
+}
+
+/// The reference's page on environment variables: its teardown may hang, so that the process is made to exit, and a
+/// run that was cancelled waits for one of its services. Here every part of the way down ends by itself, also while
+/// connections are being made.
+#[test]
+fn aiperf_environment_variables_the_way_down_hangs_on_nothing() {
+    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = silent.local_addr().unwrap().port();
+    for (scheme, flags) in
+        [("http", "--concurrency 8 --request-count 50"), ("https", "--request-rate 200 --workers-max 2")]
+    {
+        let place = Place::new();
+        let line = format!("{flags} --isl 16 --export-level raw --benchmark-duration 40");
+        let live = Live::start(&mut place.profile(&format!("{scheme}://127.0.0.1:{port}"), &line));
+        // A connection that nobody ever speaks on.
+        let held = silent.accept().unwrap();
+        live.signal(Signal::INT);
+        let signalled = now();
+        let ran = live.end().with_code(1);
+        let took = Duration::from_nanos(ran.ended.saturating_since(signalled));
+        assert!(took < Duration::from_secs(8), "{scheme}: {took:?} from the signal to the end");
+        place.results().assert_complete(true);
+        place.results().assert_all_accounted_for();
+        drop(held);
+    }
+}
+
+/// guidellm's troubleshooting page: worker processes made by `fork` crash on macOS. There are none.
+#[test]
+fn guidellm_troubleshooting_there_are_threads_and_no_processes() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2")]);
+    let line = "--concurrency 4 --workers-max 2 --record-processors 2 --benchmark-duration 40 --isl 16";
+    let live = Live::start(&mut place.profile(&mock.url(), line));
+    mock.until(|stats| stats.requests >= 50);
+    assert_eq!(live.children(), Vec::<String>::new());
+    let threads = live.threads();
+    for name in ["net-0", "net-1", "compute-0", "compute-1", "pacer"] {
+        assert!(threads.iter().any(|thread| thread == name), "{threads:?}");
+    }
+    live.signal(Signal::INT);
+    live.end().with_code(0);
 }

@@ -30,14 +30,11 @@ impl Stream {
             stream.end = event["perf_ns"].as_f64().unwrap() / 1e6 - sent;
             let data = event["packets"][0]["value"].as_str().unwrap();
             let Ok(data) = serde_json::from_str::<Value>(data) else { continue };
-            match data["choices"].get(0) {
-                Some(choice) => {
-                    stream.choices.push((stream.end, choice["text"].as_str().unwrap().to_owned()));
-                }
-                None => {
-                    stream.prompt_tokens = data["usage"]["prompt_tokens"].as_f64().unwrap();
-                    stream.output_tokens = data["usage"]["completion_tokens"].as_f64().unwrap();
-                }
+            if let Some(choice) = data["choices"].get(0) {
+                stream.choices.push((stream.end, choice["text"].as_str().unwrap().to_owned()));
+            } else {
+                stream.prompt_tokens = data["usage"]["prompt_tokens"].as_f64().unwrap();
+                stream.output_tokens = data["usage"]["completion_tokens"].as_f64().unwrap();
             }
         }
         stream

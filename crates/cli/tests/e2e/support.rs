@@ -151,6 +151,23 @@ impl Live {
         rustix::process::kill_process(self.pid, signal).unwrap();
     }
 
+    /// Processes that this one has started and that still run.
+    pub(crate) fn children(&self) -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero())).unwrap();
+        let children = tasks
+            .map(|task| std::fs::read_to_string(task.unwrap().path().join("children")).unwrap_or_default());
+        children.flat_map(|pids| pids.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+    }
+
+    /// Names of its threads.
+    pub(crate) fn threads(&self) -> Vec<String> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero())).unwrap();
+        tasks
+            .map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default())
+            .map(|name| name.trim().to_owned())
+            .collect()
+    }
+
     /// Waits until standard error has `words`.
     pub(crate) fn await_err(&self, words: &str) {
         await_words(&self.err, words);
