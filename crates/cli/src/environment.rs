@@ -75,7 +75,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "AIPERF_HTTP_CONNECTION_LIMIT",
         default: "no limit",
-        help: "Requests on the wire at once in the whole process; waiting for a place shows as blocked",
+        help: "Connections at once in the whole process, idle ones included; waiting for a place shows as blocked",
         set: Setter::Count(|tuning, count| tuning.connection_limit = Some(count)),
     },
     Variable {

@@ -1,6 +1,7 @@
 //! The threads of a run, and its phases one after the other.
 
 use std::io;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -74,6 +75,7 @@ struct WorkerHandle {
     mailbox: Arc<Mailbox>,
     thread: Option<JoinHandle<()>>,
     tid: i32,
+    places: Option<u32>,
 }
 
 /// The network side of a run.
@@ -88,7 +90,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts `workers` network threads.
+    /// Starts `workers` network threads, fewer where fewer connections are allowed.
     pub fn start(
         settings: Settings,
         workers: usize,
@@ -100,8 +102,9 @@ impl Engine {
         let settings = Arc::new(settings);
         let inbox = Arc::new(Inbox::default());
         control.attach(&inbox);
+        let shares = shares(settings.connection_limit, workers.max(1));
         let mut engine = Engine { workers: Vec::new(), inbox, control, place, spin, phases: 0 };
-        for index in 0..workers.max(1) {
+        for (index, places) in shares.into_iter().enumerate() {
             let mailbox = Arc::new(Mailbox::default());
             let (settings, sink, inbox) =
                 (Arc::clone(&settings), Arc::clone(sink), Arc::clone(&engine.inbox));
@@ -116,11 +119,11 @@ impl Engine {
                     }
                 };
                 let _ = ready.send(Ok(rustix::thread::gettid().as_raw_nonzero().get()));
-                let worker = std::rc::Rc::new(Worker::new(index as u16, settings, sink, inbox));
+                let worker = std::rc::Rc::new(Worker::new(index as u16, settings, places, sink, inbox));
                 runtime.block_on(worker.run(inner));
             })?;
             let tid = started.recv().map_err(io::Error::other)??;
-            engine.workers.push(WorkerHandle { mailbox, thread: Some(thread), tid });
+            engine.workers.push(WorkerHandle { mailbox, thread: Some(thread), tid, places });
         }
         Ok(engine)
     }
@@ -151,6 +154,7 @@ impl Engine {
             inbox: Arc::clone(&self.inbox),
             control: Arc::clone(&self.control),
             mailboxes: self.workers.iter().map(|worker| Arc::clone(&worker.mailbox)).collect(),
+            places: self.workers.iter().map(|worker| worker.places.unwrap_or_default()).collect(),
             spin: self.spin && self.place == PacerPlace::Thread,
             reply,
         });
@@ -218,6 +222,13 @@ impl Drop for Engine {
     }
 }
 
+/// The connections each worker may hold; one entry per worker.
+fn shares(limit: Option<NonZeroU32>, workers: usize) -> Vec<Option<u32>> {
+    let Some(limit) = limit else { return vec![None; workers] };
+    let workers = u32::try_from(workers).unwrap_or(u32::MAX).min(limit.get());
+    (0..workers).map(|index| Some(limit.get() / workers + u32::from(index < limit.get() % workers))).collect()
+}
+
 fn runtime() -> io::Result<LocalRuntime> {
     Builder::new_current_thread()
         .enable_io()
@@ -230,4 +241,25 @@ fn runtime() -> io::Result<LocalRuntime> {
 pub fn thread_cpu_ns(tid: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
     text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn shares_of_a_limit_come_to_the_limit_for_any_number_of_workers(
+            limit in 1_u32..10_000,
+            workers in 1_usize..64,
+        ) {
+            let shares = shares(NonZeroU32::new(limit), workers);
+            prop_assert!(shares.len() <= workers);
+            let places: Vec<u32> = shares.iter().map(|share| share.unwrap()).collect();
+            prop_assert_eq!(places.iter().sum::<u32>(), limit);
+            prop_assert!(places.iter().all(|share| (1..=limit.div_ceil(shares.len() as u32)).contains(share)));
+        }
+    }
 }

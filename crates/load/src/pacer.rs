@@ -136,6 +136,8 @@ pub(crate) struct PaceJob {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) control: Arc<Control>,
     pub(crate) mailboxes: Vec<Arc<Mailbox>>,
+    /// Connections each worker may hold; all 0 without a limit.
+    pub(crate) places: Vec<u32>,
     /// The last microseconds before a send are spent awake.
     pub(crate) spin: bool,
     pub(crate) reply: Sender<Paced>,
@@ -158,8 +160,8 @@ pub(crate) struct Paced {
 enum Lanes {
     /// To the worker of this thread.
     Here(Rc<Worker>),
-    /// To other threads.
-    There(Vec<Arc<Mailbox>>),
+    /// To other threads, and the connections each may hold.
+    There(Vec<Arc<Mailbox>>, Vec<u32>),
 }
 
 impl PaceJob {
@@ -170,8 +172,8 @@ impl PaceJob {
 
     /// Paces from a thread of its own.
     pub(crate) async fn run_apart(self: Box<Self>) {
-        let mailboxes = self.mailboxes.clone();
-        self.run(Lanes::There(mailboxes)).await;
+        let lanes = Lanes::There(self.mailboxes.clone(), self.places.clone());
+        self.run(lanes).await;
     }
 
     async fn run(self: Box<Self>, lanes: Lanes) {
@@ -317,7 +319,7 @@ impl Router {
     fn new(lanes: Lanes) -> Router {
         let count = match &lanes {
             Lanes::Here(_) => 1,
-            Lanes::There(mailboxes) => mailboxes.len(),
+            Lanes::There(mailboxes, _) => mailboxes.len(),
         };
         Router { lanes, in_flight: vec![0; count], homes: Vec::new() }
     }
@@ -325,7 +327,7 @@ impl Router {
     fn send(&mut self, dispatch: Dispatch) {
         match &self.lanes {
             Lanes::Here(worker) => worker.start(dispatch),
-            Lanes::There(mailboxes) => {
+            Lanes::There(mailboxes, places) => {
                 let key = dispatch.issue.session.0 as usize;
                 if self.homes.len() <= key {
                     self.homes.resize(key + 1, 0);
@@ -334,8 +336,10 @@ impl Router {
                     // Its past is where the parent is.
                     self.homes[key] = self.homes.get(fork.parent.0 as usize).copied().unwrap_or(0);
                 } else if dispatch.issue.turn == 0 {
-                    let least =
-                        self.in_flight.iter().enumerate().min_by_key(|(_, n)| **n).map_or(0, |(i, _)| i);
+                    // Shares of a limit differ by one: the larger one takes one turn more.
+                    let load =
+                        |worker: &usize| i64::from(self.in_flight[*worker]) - i64::from(places[*worker]);
+                    let least = (0..self.in_flight.len()).min_by_key(load).unwrap_or(0);
                     self.homes[key] = least as u16;
                 }
                 let home = usize::from(self.homes[key]);
@@ -346,7 +350,7 @@ impl Router {
     }
 
     fn returned(&mut self, event: Returned) {
-        if let Lanes::There(_) = self.lanes {
+        if let Lanes::There(..) = self.lanes {
             self.in_flight[usize::from(event.worker)] -= 1;
         }
     }
@@ -354,7 +358,7 @@ impl Router {
     fn cut_all(&self) {
         match &self.lanes {
             Lanes::Here(worker) => worker.cut_all(),
-            Lanes::There(mailboxes) => mailboxes.iter().for_each(|mailbox| mailbox.post(Command::CutAll)),
+            Lanes::There(mailboxes, _) => mailboxes.iter().for_each(|mailbox| mailbox.post(Command::CutAll)),
         }
     }
 }

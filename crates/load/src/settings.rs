@@ -1,12 +1,12 @@
 //! What every worker of a run needs, settled before the first thread starts.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use aiperf_config::Secret;
 use aiperf_endpoint::{Format, ReadPlan};
 use rustls_pki_types::ServerName;
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsConnector;
 
 use crate::transport::{HeadTemplate, Origin, Resolver, SocketOptions, TlsSettings, tls};
@@ -33,8 +33,9 @@ pub struct Settings {
     pub request_timeout: Option<Duration>,
     /// How long idle connections are kept.
     pub keep_alive: Duration,
-    /// Exchanges at once in the whole process, where a limit is set.
-    pub connection_limit: Option<Arc<Semaphore>>,
+    /// Connections at once in the whole process, idle ones included, where a limit is set. Each worker has an equal
+    /// share: one that could take over another's idle connections would close and open them all the time.
+    pub connection_limit: Option<NonZeroU32>,
     /// Keep chunk stamps, addresses and headers of each exchange.
     pub want_facts: bool,
     /// Keep the request headers.

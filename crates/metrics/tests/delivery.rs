@@ -81,6 +81,19 @@ fn one_late_send_in_a_hundred_is_suspect() {
     assert_eq!((code, value, limit, unit), ("late_sends", 1.5, 1.0, "ms"));
 }
 
+// https://github.com/triton-inference-server/perf_analyzer/issues/312: requests late by fractions of a millisecond
+// were all counted as late.
+#[test]
+fn perf_analyzer_312_fractions_of_a_millisecond_are_shown_and_no_fault() {
+    let mut facts = clean();
+    facts.lateness = Some(spread(0.9, 40.0));
+    let delivery = judge(facts);
+    assert_eq!(delivery.verdict, Verdict::Valid);
+    let shown = serde_json::to_value(&delivery).unwrap();
+    assert_eq!(shown["lateness"]["p99"], 0.9);
+    assert_eq!(shown["lateness"]["count"], 15_000);
+}
+
 // https://github.com/kubernetes-sigs/inference-perf/issues/188
 #[test]
 fn inference_perf_188_lateness_names_its_likeliest_cause() {

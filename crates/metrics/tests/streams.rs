@@ -232,7 +232,7 @@ fn sglang_36272_a_buffered_answer_has_no_speed_instead_of_an_absurd_one() {
     assert!(ours.contains(&("e2e_output_token_throughput", 50.0)));
 }
 
-// https://github.com/sgl-project/genai-bench/issues/81
+// https://github.com/sgl-project/genai-bench/issues/81, https://github.com/vllm-project/aibrix/issues/1573
 #[test]
 fn genai_bench_81_hidden_reasoning_is_told_from_the_first_visible_token() {
     let record = with_channels(

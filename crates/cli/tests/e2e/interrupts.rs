@@ -105,13 +105,13 @@ fn aiperf_environment_variables_the_way_down_hangs_on_nothing() {
         [("http", "--concurrency 8 --request-count 50"), ("https", "--request-rate 200 --workers-max 2")]
     {
         let place = Place::new();
-        let line = format!("{flags} --isl 16 --export-level raw --benchmark-duration 40");
-        let live = Live::start(&mut place.profile(&format!("{scheme}://127.0.0.1:{port}"), &line));
+        let flags = format!("{flags} --isl 16 --export-level raw --benchmark-duration 40");
+        let running = Live::start(&mut place.profile(&format!("{scheme}://127.0.0.1:{port}"), &flags));
         // A connection that nobody ever speaks on.
         let held = silent.accept().unwrap();
-        live.signal(Signal::INT);
+        running.signal(Signal::INT);
         let signalled = now();
-        let ran = live.end().with_code(1);
+        let ran = running.end().with_code(1);
         let took = Duration::from_nanos(ran.ended.saturating_since(signalled));
         assert!(took < Duration::from_secs(8), "{scheme}: {took:?} from the signal to the end");
         place.results().assert_complete(true);
@@ -125,8 +125,8 @@ fn aiperf_environment_variables_the_way_down_hangs_on_nothing() {
 fn guidellm_troubleshooting_there_are_threads_and_no_processes() {
     let place = Place::new();
     let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2")]);
-    let line = "--concurrency 4 --workers-max 2 --record-processors 2 --benchmark-duration 40 --isl 16";
-    let live = Live::start(&mut place.profile(&mock.url(), line));
+    let flags = "--concurrency 4 --workers-max 2 --record-processors 2 --benchmark-duration 40 --isl 16";
+    let live = Live::start(&mut place.profile(&mock.url(), flags));
     mock.until(|stats| stats.requests >= 50);
     assert_eq!(live.children(), Vec::<String>::new());
     let threads = live.threads();

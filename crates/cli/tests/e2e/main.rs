@@ -7,6 +7,7 @@
 )]
 
 mod bad_input;
+mod client_faults;
 mod determinism;
 mod documents;
 mod exit_codes;

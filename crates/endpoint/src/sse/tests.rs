@@ -230,8 +230,9 @@ proptest! {
         same_for_cuts(&bytes, &cuts)?;
     }
 
+    // Parity backlog of the reference, P1.23: line ends, repeated `data:` lines and fields were read in several ways.
     #[test]
-    fn the_same_events_for_every_line_ending(
+    fn aiperf_parity_backlog_p1_23_the_same_events_for_every_line_ending(
         lines in prop::collection::vec(prop_oneof![Just(""), Just("data: x"), Just("data:"), Just(": c"), Just("event: e"), Just("data: {\"a\":"), Just("1}")], 0..20),
         ends in prop::collection::vec(prop_oneof![Just("\n"), Just("\r\n"), Just("\r")], 20),
     ) {

@@ -165,6 +165,22 @@ fn constant_rate_sends_sixty_thousand_arrivals_in_a_minute_without_drift() {
     assert_eq!(world.schedule.counts().unsent, 0);
 }
 
+// https://github.com/huggingface/inference-benchmarker `src/executors.rs`: arrivals were let go in ticks of 10 ms.
+#[test]
+fn inference_benchmarker_executors_every_arrival_has_an_instant_of_its_own() {
+    let mut plan = Plan::burst(1, requests(5_000), rng()).with_rate(1000.0, Arrival::Poisson);
+    plan.cap = None;
+    let world = play(plan, Data::single_turns(), |_| 5 * MS);
+    assert_eq!(world.sent.len(), 5_000);
+    assert!(world.sent.windows(2).all(|pair| pair[0].at < pair[1].at), "two sends share an instant");
+    assert!(world.sent.iter().all(|sent| sent.plan.due == T0.plus(sent.at)), "a send waited for a tick");
+    let mut on_a_tick = 0;
+    for sent in &world.sent {
+        on_a_tick += u64::from(sent.at % (MS / 10) < MS / 1000);
+    }
+    assert!(on_a_tick < 150, "{on_a_tick} of 5,000 sends within 1 us after a tenth of a millisecond");
+}
+
 #[test]
 fn an_arrival_without_a_slot_is_skipped_and_the_clock_goes_on() {
     let mut plan = Plan::burst(3, requests(6), rng()).with_rate(50.0, Arrival::Constant);

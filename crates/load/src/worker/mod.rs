@@ -14,6 +14,7 @@ use aiperf_clock::{Mono, nanos, now};
 use aiperf_endpoint::History;
 use aiperf_types::{Lineage, PhaseKind};
 use crossbeam_queue::SegQueue;
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use crate::delivery::Tally;
@@ -102,6 +103,9 @@ pub(crate) struct Worker {
     sink: Arc<dyn ExchangeSink>,
     inbox: Arc<Inbox>,
     pool: RefCell<Pool>,
+    /// One for each connection this worker may hold, where they are limited. An exchange has one while it lasts; idle
+    /// connections are used before new ones are made, so that there are never more than there are places.
+    places: Option<Semaphore>,
     scratch: RefCell<Box<[u8]>>,
     sessions: RefCell<Vec<Option<Rc<Session>>>>,
     tasks: RefCell<Tasks>,
@@ -136,6 +140,7 @@ impl Worker {
     pub(crate) fn new(
         index: u16,
         settings: Arc<Settings>,
+        places: Option<u32>,
         sink: Arc<dyn ExchangeSink>,
         inbox: Arc<Inbox>,
     ) -> Worker {
@@ -146,6 +151,7 @@ impl Worker {
             sink,
             inbox,
             pool: RefCell::new(Pool::new(keep_alive)),
+            places: places.map(|places| Semaphore::new(places as usize)),
             scratch: RefCell::new(vec![0; SCRATCH].into_boxed_slice()),
             sessions: RefCell::new(Vec::new()),
             tasks: RefCell::new(Tasks::default()),

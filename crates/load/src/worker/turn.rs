@@ -367,11 +367,11 @@ async fn exchange(
     gather: &mut Gather<'_>,
 ) -> Ending {
     let settings = &worker.settings;
-    let _permit = match &settings.connection_limit {
-        Some(limit) => {
+    let _permit = match &worker.places {
+        Some(places) => {
             let from = now();
             // The semaphore is never closed.
-            let permit = Arc::clone(limit).acquire_owned().await.ok();
+            let permit = places.acquire().await.ok();
             trace.pool_wait = Some((from, now()));
             permit
         }

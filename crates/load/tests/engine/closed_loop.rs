@@ -1,6 +1,7 @@
 //! Caps and totals, as the server counts them.
 
 use std::collections::HashSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use aiperf_load::schedule::{CapRamp, Plan};
 use proptest::prelude::*;
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng as _;
-use tokio::sync::Semaphore;
 
 use crate::harness::{Gauge, LAYOUTS, Server, conversation, phase, setup, singles, talks};
 
@@ -96,10 +96,12 @@ fn ids_are_one_per_request_and_one_per_session() {
 fn a_set_connection_limit_holds_for_all_workers_and_its_wait_shows() {
     let (server, gauge) = counting(4);
     let mut setup = setup(server.addr).layout((2, PacerPlace::Thread));
-    setup.settings.connection_limit = Some(Arc::new(Semaphore::new(4)));
+    setup.settings.connection_limit = NonZeroU32::new(4);
     let (outcome, exchanges) = setup.start().run(phase(burst(16, 200), singles()));
     assert_eq!(outcome.counts.max_in_flight, 16);
     assert_eq!(gauge.most(), 4);
+    // Idle connections count: none was opened beyond them.
+    assert_eq!(server.accepted(), 4);
     for exchange in &exchanges {
         let (from, until) = exchange.trace.pool_wait.unwrap();
         assert!(exchange.start <= from && from <= until && Some(until) <= exchange.trace.send_start);
@@ -108,6 +110,18 @@ fn a_set_connection_limit_holds_for_all_workers_and_its_wait_shows() {
         exchange.trace.pool_wait.is_some_and(|(from, until)| until.since(from) > 100_000)
     };
     assert!(exchanges.iter().filter(waited).count() > 100);
+}
+
+#[test]
+fn fewer_connections_than_workers_are_not_exceeded_and_uneven_shares_are_used_up() {
+    for (limit, workers) in [(1, 3), (2, 3), (5, 3)] {
+        let (server, gauge) = counting(limit as usize);
+        let mut setup = setup(server.addr).layout((workers, PacerPlace::Thread));
+        setup.settings.connection_limit = NonZeroU32::new(limit);
+        let (outcome, exchanges) = setup.start().run(phase(burst(12, 60), singles()));
+        assert_eq!((outcome.counts.max_in_flight, exchanges.len()), (12, 60));
+        assert_eq!((gauge.most(), server.accepted()), (limit as usize, limit as usize), "{workers} workers");
+    }
 }
 
 #[test]

@@ -196,8 +196,9 @@ fn an_endless_error_body_is_read_up_to_its_limit() {
     );
 }
 
+/// Parity backlog of the reference, P1.19: of two engines only one followed redirects.
 #[test]
-fn redirects_are_errors_that_name_their_target_and_are_never_followed() {
+fn aiperf_parity_backlog_p1_19_redirects_are_errors_that_name_their_target_and_are_never_followed() {
     let target = Server::friendly();
     let location = format!("http://user:secret@{}/v1/chat/completions", target.addr);
     for status in ["307 Temporary Redirect", "308 Permanent Redirect", "302 Found"] {

@@ -210,7 +210,7 @@ fn an_interrupt_reaches_those_that_wait_for_a_connection_or_a_prompt() {
     for layout in LAYOUTS {
         let (server, gauge, _) = silent();
         let mut setup = setup(server.addr).layout(layout);
-        setup.settings.connection_limit = Some(Arc::new(tokio::sync::Semaphore::new(2)));
+        setup.settings.connection_limit = std::num::NonZeroU32::new(2);
         let mut rig = setup.start();
         let promises = Arc::new(std::sync::Mutex::new(Vec::new()));
         let (kept, mut n) = (Arc::clone(&promises), 0);

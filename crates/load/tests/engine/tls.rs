@@ -163,9 +163,10 @@ fn a_stream_over_tls_is_stamped_record_by_record() {
     });
 }
 
+/// Parity backlog of the reference, P1.22: two engines trusted different authorities.
 #[test]
-fn a_certificate_that_cannot_be_trusted_is_named() {
-    trusting("tls::a_certificate_that_cannot_be_trusted_is_named", |roots| {
+fn aiperf_parity_backlog_p1_22_a_certificate_that_cannot_be_trusted_is_named() {
+    trusting("tls::aiperf_parity_backlog_p1_22_a_certificate_that_cannot_be_trusted_is_named", |roots| {
         let (ours, theirs) = (authority(), authority());
         std::fs::write(roots, ours.pem()).unwrap();
         let expired = |params: &mut CertificateParams| params.not_after = date_time_ymd(2020, 1, 1);

@@ -118,7 +118,8 @@ fn connections(config: &RunConfig) -> u64 {
         let counts = [phase.concurrency.map(u64::from)?, phase.stop.requests.unwrap_or(u64::MAX)];
         counts.into_iter().chain(phase.stop.sessions).min()
     };
-    config.phases.iter().filter_map(most).max().unwrap_or(0)
+    let planned = config.phases.iter().filter_map(most).max();
+    planned.into_iter().chain(config.tuning.connection_limit.map(u64::from)).min().unwrap_or(0)
 }
 
 /// A run that is ready to send.

@@ -1,6 +1,7 @@
 //! Making ready: files, threads, connections.
 
 use std::fs::{File, TryLockError};
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -198,10 +199,7 @@ fn settings(
         read_plan: plan,
         request_timeout: endpoint.request_timeout,
         keep_alive: config.tuning.keep_alive,
-        connection_limit: config
-            .tuning
-            .connection_limit
-            .map(|limit| Arc::new(tokio::sync::Semaphore::new(limit as usize))),
+        connection_limit: config.tuning.connection_limit.and_then(NonZeroU32::new),
         want_facts: config.output.http_trace || raw,
         want_headers: config.output.http_trace || raw,
         want_template_input,

@@ -131,4 +131,19 @@ mod tests {
         assert_eq!(select(&[]).unwrap().len(), ALL.len());
         assert!(select(&["speed"]).err().unwrap().to_string().contains("cpu-streaming"));
     }
+
+    /// <https://github.com/huggingface/text-generation-inference/issues/1733>: figures of a client that nobody has
+    /// ever checked mislead. What checks ours is published with how it is done.
+    #[test]
+    fn text_generation_inference_1733_every_row_is_documented() {
+        let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        for row in ALL {
+            assert!(
+                page.contains(&format!("| `{}` |", row.name)),
+                "{} is not in docs/benchmarks.md",
+                row.name
+            );
+        }
+    }
 }
