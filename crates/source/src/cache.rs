@@ -1,0 +1,3 @@
+//! Caches on disk.
+
+pub(crate) mod hub;

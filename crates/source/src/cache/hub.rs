@@ -1,0 +1,369 @@
+//! The Hugging Face cache, in the layout of the Python client: each reads what the other fetched.
+//!
+//! ```text
+//! <root>/datasets--<org>--<repo>/blobs/<etag>                  content
+//!                               /snapshots/<commit>/<path>     link to the blob
+//!                               /refs/<revision>               commit
+//!                               /.no_exist/<commit>/<path>     proven absence
+//!                               /trees/<commit>.json           complete listing
+//! <root>/.locks/datasets--<org>--<repo>/<etag>.lock
+//! ```
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::digest::{Digests, Promise};
+use crate::error::Problem;
+use crate::names;
+use crate::plan::Plan;
+use crate::protocol::Entry;
+use crate::protocol::hub::client::{Item, Repo};
+use crate::protocol::hub::promise;
+use crate::reference::is_commit;
+use crate::settings::{HUB_CACHE_VARIABLE, HubSettings};
+use crate::store::Store;
+use crate::temp::{self, TempFile};
+
+/// The cache of one repository.
+#[derive(Debug)]
+pub(crate) struct HubCache {
+    root: PathBuf,
+    folder: String,
+    copies: bool,
+}
+
+impl HubCache {
+    pub(crate) fn new(settings: &HubSettings, repo: &Repo) -> HubCache {
+        HubCache { root: settings.cache.clone(), folder: repo.folder(), copies: settings.copies }
+    }
+
+    fn repo(&self) -> PathBuf {
+        self.root.join(&self.folder)
+    }
+
+    fn blob(&self, etag: &str) -> PathBuf {
+        self.repo().join("blobs").join(etag)
+    }
+
+    /// Where a file of a snapshot lies; `None` for a name or a commit that cannot be part of a path.
+    fn pointer(&self, commit: &str, path: &str) -> Option<PathBuf> {
+        (is_commit(commit) && names::fault(path).is_none())
+            .then(|| self.repo().join("snapshots").join(commit).join(path))
+    }
+
+    /// Whether `path` ends, through links, in a regular file of this size inside the root.
+    fn is_whole(&self, path: &Path, size: Option<u64>) -> bool {
+        let Ok(target) = path.canonicalize() else { return false };
+        let inside = self.root.canonicalize().is_ok_and(|root| target.starts_with(root));
+        inside
+            && std::fs::metadata(&target)
+                .is_ok_and(|found| found.is_file() && size.is_none_or(|size| size == found.len()))
+    }
+
+    fn find(&self, commit: &str, file: &Entry) -> Option<PathBuf> {
+        let pointer = self.pointer(commit, &file.path)?;
+        if self.is_whole(&pointer, file.size) {
+            // A link to another blob is not this file.
+            let other = std::fs::read_link(&pointer).is_ok_and(|target| {
+                let name = target.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+                file.etag.is_some()
+                    && name.is_some_and(|name| promise(&name).is_some() && Some(name) != file.etag)
+            });
+            if !other {
+                return Some(pointer);
+            }
+        }
+        let blob = self.blob(file.etag.as_deref().filter(|etag| promise(etag).is_some())?);
+        if !self.is_whole(&blob, file.size) {
+            return None;
+        }
+        // Fetched under another name or commit: linked where that can be written.
+        if !self.copies && self.link(commit, file).is_ok() { Some(pointer) } else { Some(blob) }
+    }
+
+    pub(crate) fn has_file(&self, commit: &str, file: &Entry) -> bool {
+        self.find(commit, file).is_some()
+    }
+
+    /// The bytes of a manifest that is here.
+    pub(crate) fn small_file(&self, commit: &str, file: &Entry) -> Option<Vec<u8>> {
+        std::fs::read(self.find(commit, file)?).ok()
+    }
+
+    /// Keeps a manifest. What cannot be written is asked for again next time.
+    pub(crate) fn keep_small_file(&self, commit: &str, file: &Entry, bytes: &[u8]) {
+        let Some(etag) = file.etag.as_deref().filter(|etag| promise(etag).is_some()) else { return };
+        let _ = self
+            .prepare()
+            .and_then(|()| temp::write(&self.blob(etag), bytes))
+            .and_then(|()| self.place(commit, file).map(|_| ()));
+    }
+
+    /// Keeps what a revision is.
+    pub(crate) fn keep_ref(&self, revision: &str, commit: &str) {
+        let path = self.repo().join("refs").join(revision);
+        if names::fault(revision).is_some() || std::fs::read(&path).is_ok_and(|old| old == commit.as_bytes())
+        {
+            return;
+        }
+        let _ = self.prepare().and_then(|()| temp::write(&path, commit.as_bytes()));
+    }
+
+    /// The commit that a revision was when it was last asked for, and when that was (nanoseconds of wall time).
+    pub(crate) fn kept_ref(&self, revision: &str) -> Option<(String, Option<u64>)> {
+        let path = self.repo().join("refs").join(revision);
+        let commit = std::fs::read_to_string(&path).ok()?.trim().to_owned();
+        let modified = std::fs::metadata(&path).and_then(|found| found.modified()).ok();
+        let since = modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        is_commit(&commit).then_some((commit, since.map(aiperf_clock::nanos)))
+    }
+
+    /// Keeps that a path does not exist at a commit.
+    pub(crate) fn keep_absence(&self, commit: &str, path: &str) {
+        if !is_commit(commit) || names::fault(path).is_some() {
+            return;
+        }
+        let marker = self.repo().join(".no_exist").join(commit).join(path);
+        if !marker.exists() {
+            let _ = self.prepare().and_then(|()| temp::write(&marker, b""));
+        }
+    }
+
+    /// Keeps a complete listing of a commit.
+    pub(crate) fn keep_tree(&self, commit: &str, items: &[Item]) {
+        let path = self.repo().join("trees").join(format!("{commit}.json"));
+        if !is_commit(commit) || path.exists() {
+            return;
+        }
+        let mut files = Map::new();
+        for item in items {
+            let mut file = json!({ "size": item.bytes(), "blob_id": item.oid });
+            if let Some(lfs) = &item.lfs {
+                file["lfs_sha256"] = json!(lfs.oid);
+                file["lfs_size"] = json!(lfs.size);
+            }
+            if let Some(xet) = &item.xet {
+                file["xet_hash"] = json!(xet);
+            }
+            files.insert(item.path.clone(), file);
+        }
+        let text = json!({ "format_version": 1, "files": files }).to_string();
+        let _ = self.prepare().and_then(|()| temp::write(&path, text.as_bytes()));
+    }
+
+    /// The complete listing of a commit, where there is one.
+    pub(crate) fn kept_tree(&self, commit: &str) -> Option<Vec<Entry>> {
+        if !is_commit(commit) {
+            return None;
+        }
+        let text = std::fs::read(self.repo().join("trees").join(format!("{commit}.json"))).ok()?;
+        let tree: Value = serde_json::from_slice(&text).ok()?;
+        if tree.get("format_version").and_then(Value::as_u64) != Some(1) {
+            return None;
+        }
+        let mut entries: Vec<Entry> = tree
+            .get("files")?
+            .as_object()?
+            .iter()
+            .filter(|(path, _)| names::fault(path).is_none())
+            .map(|(path, file)| {
+                let text = |key: &str| file.get(key).and_then(Value::as_str);
+                let count = |key: &str| file.get(key).and_then(Value::as_u64);
+                let etag =
+                    text("lfs_sha256").or_else(|| text("blob_id")).filter(|etag| promise(etag).is_some());
+                Entry {
+                    path: path.clone(),
+                    size: count("lfs_size").or_else(|| count("size")),
+                    etag: etag.map(str::to_owned),
+                    promise: etag.and_then(promise),
+                    ..Entry::default()
+                }
+            })
+            .collect();
+        entries.sort_by(|one, other| one.path.as_bytes().cmp(other.path.as_bytes()));
+        Some(entries)
+    }
+
+    /// Whether anything of a commit is here.
+    pub(crate) fn has_snapshot(&self, commit: &str) -> bool {
+        is_commit(commit) && self.repo().join("snapshots").join(commit).is_dir()
+    }
+
+    /// Whether a path of a snapshot is a folder.
+    pub(crate) fn is_folder(&self, commit: &str, path: &str) -> bool {
+        if path.is_empty() {
+            return self.has_snapshot(commit);
+        }
+        self.pointer(commit, path).is_some_and(|folder| folder.is_dir())
+    }
+
+    /// A file of a snapshot, as its link tells it.
+    pub(crate) fn snapshot_file(&self, commit: &str, path: &str) -> Option<Entry> {
+        let pointer = self.pointer(commit, path)?;
+        if !self.is_whole(&pointer, None) {
+            return None;
+        }
+        let etag = std::fs::read_link(&pointer)
+            .ok()
+            .and_then(|target| target.file_name().and_then(|name| name.to_str()).map(str::to_owned))
+            .filter(|name| promise(name).is_some());
+        Some(Entry {
+            path: path.to_owned(),
+            size: std::fs::metadata(&pointer).ok().map(|found| found.len()),
+            promise: etag.as_deref().and_then(promise),
+            etag,
+            ..Entry::default()
+        })
+    }
+
+    /// Every file of a snapshot below a folder, sorted.
+    pub(crate) fn snapshot_files(&self, commit: &str, folder: &str) -> Vec<Entry> {
+        const DEEPEST: usize = 64;
+        let mut found = Vec::new();
+        let mut folders = vec![(folder.to_owned(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            let directory = if folder.is_empty() {
+                Some(self.repo().join("snapshots").join(commit))
+            } else {
+                self.pointer(commit, &folder)
+            };
+            let Some(Ok(entries)) = directory.map(std::fs::read_dir) else { continue };
+            for entry in entries.flatten() {
+                let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+                let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    if depth < DEEPEST {
+                        folders.push((path, depth + 1));
+                    }
+                } else if let Some(file) = self.snapshot_file(commit, &path) {
+                    found.push(file);
+                }
+            }
+        }
+        found.sort_by(|one, other| one.path.as_bytes().cmp(other.path.as_bytes()));
+        found
+    }
+
+    /// Directories and the tag that keeps backups away.
+    fn prepare(&self) -> io::Result<()> {
+        std::fs::create_dir_all(self.repo().join("blobs"))?;
+        let tag = self.root.join("CACHEDIR.TAG");
+        if !tag.exists() {
+            let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
+                        # This file is a cache directory tag created by huggingface_hub.\n\
+                        # For information about cache directory tags, see:\n\
+                        #\thttps://bford.info/cachedir/\n";
+            temp::write(&tag, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Links or copies a blob into its snapshot; where it lies then.
+    fn place(&self, commit: &str, file: &Entry) -> io::Result<PathBuf> {
+        let unsafe_name = || io::Error::other("a name that cannot be a path");
+        let pointer = self.pointer(commit, &file.path).ok_or_else(unsafe_name)?;
+        if !self.copies && self.link(commit, file).is_ok() {
+            return Ok(pointer);
+        }
+        let blob = self.blob(file.etag.as_deref().ok_or_else(unsafe_name)?);
+        let directory = self.directory_of(&pointer)?;
+        let copy = TempFile::create(&directory, ".", ".incomplete")?;
+        io::copy(&mut std::fs::File::open(&blob)?, &mut copy.file())?;
+        copy.file().sync_all()?;
+        copy.place(&pointer)?;
+        Ok(pointer)
+    }
+
+    fn link(&self, commit: &str, file: &Entry) -> io::Result<()> {
+        let unsafe_name = || io::Error::other("a name that cannot be a path");
+        let pointer = self.pointer(commit, &file.path).ok_or_else(unsafe_name)?;
+        let etag = file.etag.as_deref().ok_or_else(unsafe_name)?;
+        let up = "../".repeat(file.path.matches('/').count() + 2);
+        let directory = self.directory_of(&pointer)?;
+        // Under a name of its own first, so that a link that is there is replaced at once.
+        let random = TempFile::create(&directory, ".", ".link")?;
+        let name = random.path().to_owned();
+        drop(random);
+        symlink(format!("{up}blobs/{etag}"), &name)?;
+        std::fs::rename(&name, &pointer).inspect_err(|_| {
+            let _ = std::fs::remove_file(&name);
+        })
+    }
+
+    /// Makes the directory of a file, and sees that no link leads it out of the root.
+    fn directory_of(&self, pointer: &Path) -> io::Result<PathBuf> {
+        let directory = pointer.parent().ok_or_else(|| io::Error::other("a file lies in a directory"))?;
+        std::fs::create_dir_all(directory)?;
+        let real = directory.canonicalize()?;
+        if real.starts_with(self.root.canonicalize()?) {
+            Ok(directory.to_owned())
+        } else {
+            Err(io::Error::other(format!("{} leads out of the cache", directory.display())))
+        }
+    }
+}
+
+fn commit_of(plan: &Plan) -> &str {
+    plan.found.commit.as_deref().unwrap_or_default()
+}
+
+impl Store for HubCache {
+    fn hit(&self, plan: &Plan, file: &Entry) -> Option<PathBuf> {
+        self.find(commit_of(plan), file)
+    }
+
+    fn lock(&self, _: &Plan, file: Option<&Entry>) -> Option<PathBuf> {
+        let etag = file?.etag.as_deref().filter(|etag| promise(etag).is_some())?;
+        Some(self.root.join(".locks").join(&self.folder).join(format!("{etag}.lock")))
+    }
+
+    fn temp(&self, _: &Plan, file: &Entry) -> io::Result<TempFile> {
+        self.prepare()?;
+        let blobs = self.repo().join("blobs");
+        temp::sweep(&blobs, |name| name.ends_with(".incomplete"));
+        let etag = file.etag.as_deref().unwrap_or("file");
+        TempFile::create(&blobs, &format!("{etag}."), ".incomplete")
+    }
+
+    fn publish(&self, plan: &Plan, file: &Entry, temp: TempFile, _: &Digests) -> io::Result<PathBuf> {
+        // Invariant: entries of a Hub have an etag that is a digest.
+        let etag = file.etag.as_deref().unwrap_or_default();
+        temp.place(&self.blob(etag))?;
+        self.place(commit_of(plan), file)
+    }
+
+    fn discard(&self, plan: &Plan, file: &Entry, path: &Path) -> io::Result<()> {
+        let blob = file.etag.as_deref().map(|etag| self.blob(etag));
+        for path in
+            [Some(path.to_owned()), blob, self.pointer(commit_of(plan), &file.path)].into_iter().flatten()
+        {
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _: &Plan, _: &[Digests]) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn recorded(&self, _: &Plan, file: &Entry) -> Option<String> {
+        match file.etag.as_deref().and_then(promise) {
+            Some(Promise::Sha256(sha256)) => Some(sha256),
+            _ => None,
+        }
+    }
+
+    fn variable(&self) -> &'static str {
+        HUB_CACHE_VARIABLE
+    }
+
+    fn root(&self) -> PathBuf {
+        self.root.clone()
+    }
+}

@@ -1,0 +1,90 @@
+//! What a person sees while a source is read.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::printable;
+
+/// Something to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A line for the log.
+    Note {
+        /// Something is not as one would expect; else it is a fact.
+        warning: bool,
+        /// One line.
+        text: String,
+    },
+    /// A transfer starts.
+    Start {
+        /// Files to fetch.
+        files: usize,
+        /// Bytes to fetch, as far as sizes are known.
+        bytes: Option<u64>,
+    },
+    /// A transfer goes on; several times a second.
+    Progress {
+        /// Bytes fetched so far.
+        done: u64,
+    },
+    /// Nothing more comes of that transfer.
+    End,
+}
+
+/// Where events go.
+#[derive(Clone)]
+pub struct Events(Arc<dyn Fn(Event) + Send + Sync>);
+
+impl Events {
+    /// To a function.
+    pub fn to(take: impl Fn(Event) + Send + Sync + 'static) -> Events {
+        Events(Arc::new(take))
+    }
+
+    /// Nowhere.
+    pub fn none() -> Events {
+        Events::to(|_| {})
+    }
+
+    pub(crate) fn send(&self, event: Event) {
+        (self.0)(event);
+    }
+
+    pub(crate) fn info(&self, text: impl AsRef<str>) {
+        self.send(Event::Note { warning: false, text: printable(text.as_ref()) });
+    }
+
+    pub(crate) fn warn(&self, text: impl AsRef<str>) {
+        self.send(Event::Note { warning: true, text: printable(text.as_ref()) });
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Events")
+    }
+}
+
+/// Ends the work of a source within a tenth of a second, from any thread or signal handler.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Around a flag that something else may set, a signal handler for one.
+    pub fn of(flag: Arc<AtomicBool>) -> Stop {
+        Stop(flag)
+    }
+
+    /// Stops.
+    pub fn now(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns once it is set.
+    pub(crate) async fn wait(&self) {
+        while !self.0.load(Ordering::Relaxed) {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Step 3: every file of a plan into the cache, verified.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::digest::{Digests, Promise};
+use crate::error::Problem;
+use crate::events::{Event, Events};
+use crate::lock::{self, Lock};
+use crate::plan::Plan;
+use crate::protocol::{Entry, Protocol, Range};
+use crate::settings::Patience;
+use crate::store::Store;
+use crate::transfer::{self, Meter, Order, disk_problem};
+
+/// A file that is here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalFile {
+    /// Its name relative to the folder of the data; the bare name of a single file.
+    pub name: String,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    /// sha256, in hexadecimal.
+    pub sha256: String,
+}
+
+/// The promises that a file of a plan must keep.
+fn promises(plan: &Plan, file: &Entry) -> Vec<(Promise, String)> {
+    let publisher = plan.data_sha256.as_ref().map(|sha256| {
+        let by = plan.manifest.as_ref().map_or_else(|| "its manifest".to_owned(), |mark| mark.path.clone());
+        (Promise::Sha256(sha256.clone()), by)
+    });
+    let source = file.promise.clone().map(|promise| (promise, "its source".to_owned()));
+    publisher.into_iter().chain(source).collect()
+}
+
+/// One fetch of a plan.
+pub(crate) struct Fetch<'a, P, S> {
+    pub(crate) protocol: &'a P,
+    pub(crate) store: &'a S,
+    pub(crate) plan: &'a Plan,
+    pub(crate) patience: &'a Patience,
+    pub(crate) events: &'a Events,
+}
+
+impl<P: Protocol, S: Store> Fetch<'_, P, S> {
+    /// Brings every file.
+    pub(crate) async fn all(&self) -> Result<Vec<LocalFile>, Problem> {
+        let files: Vec<&Entry> = self.plan.files.iter().collect();
+        let (found, digests) = self.files(&files).await?;
+        self.store.finish(self.plan, &digests)?;
+        Ok(found)
+    }
+
+    /// Brings the first file.
+    pub(crate) async fn first(&self) -> Result<LocalFile, Problem> {
+        let first = self.plan.files.first().ok_or_else(|| Problem::Empty(self.plan.reference.redacted()))?;
+        let (mut found, _) = self.files(&[first]).await?;
+        // Invariant: one file was asked for.
+        found.pop().ok_or_else(|| Problem::Empty(first.path.clone()))
+    }
+
+    async fn files(&self, files: &[&Entry]) -> Result<(Vec<LocalFile>, Vec<Digests>), Problem> {
+        let missing: Vec<&&Entry> =
+            files.iter().filter(|file| self.store.hit(self.plan, file).is_none()).collect();
+        let bytes = missing.iter().map(|file| file.size).sum::<Option<u64>>();
+        let whole_lock = if missing.is_empty() { None } else { self.lock(None).await? };
+        let mut meter = Meter::new(self.events.clone());
+        if !missing.is_empty() {
+            self.events.send(Event::Start { files: missing.len(), bytes });
+        }
+        let mut local = Vec::with_capacity(files.len());
+        let mut all = Vec::with_capacity(files.len());
+        for file in files {
+            let result = self.file(file, &mut meter).await;
+            let (path, digests) = match result {
+                Ok(found) => found,
+                Err(problem) => {
+                    self.events.send(Event::End);
+                    return Err(problem);
+                }
+            };
+            local.push(LocalFile {
+                name: self.plan.name(file).to_owned(),
+                path,
+                size: digests.size,
+                sha256: digests.sha256.clone(),
+            });
+            all.push(digests);
+        }
+        drop(whole_lock);
+        if !missing.is_empty() {
+            self.events.send(Event::End);
+        }
+        Ok((local, all))
+    }
+
+    async fn lock(&self, file: Option<&Entry>) -> Result<Option<Lock>, Problem> {
+        let Some(path) = self.store.lock(self.plan, file) else { return Ok(None) };
+        let cannot_write = |error: io::Error| self.disk(&error);
+        lock::acquire(&path, self.patience, self.events, cannot_write).await.map(Some)
+    }
+
+    fn disk(&self, error: &io::Error) -> Problem {
+        disk_problem(&self.store.root(), error, self.store.variable())
+    }
+
+    async fn file(&self, file: &Entry, meter: &mut Meter) -> Result<(PathBuf, Digests), Problem> {
+        if let Some(hit) = self.verified_hit(file)? {
+            return Ok(hit);
+        }
+        let _lock = self.lock(Some(file)).await?;
+        // Whoever held the lock may have brought it.
+        if let Some(hit) = self.verified_hit(file)? {
+            return Ok(hit);
+        }
+        if let Some(path) = self.store.hit(self.plan, file) {
+            self.events.warn(format!("{} is not what it should be: it is fetched again", path.display()));
+            self.store.discard(self.plan, file, &path).map_err(|error| self.disk(&error))?;
+        }
+        let temp = self.store.temp(self.plan, file).map_err(|error| self.disk(&error))?;
+        let promises = promises(self.plan, file);
+        let order = Order {
+            name: &file.path,
+            size: file.size,
+            promises: &promises,
+            resumes: file.etag.as_deref().is_some_and(|etag| !etag.starts_with("W/"))
+                || file.version_id.is_some(),
+            variable: self.store.variable(),
+        };
+        let (temp, digests) = transfer::fetch(&order, temp, self.patience, meter, async |start| {
+            self.protocol.open(&self.plan.found, file, Range { start, end: None }).await
+        })
+        .await?;
+        let path = self.store.publish(self.plan, file, temp, &digests).map_err(|error| self.disk(&error))?;
+        Ok((path, digests))
+    }
+
+    /// A hit that keeps the publisher's promise. What is rehashed is told by the promise; a hit without one is
+    /// taken by its size, and its digest from the record where there is one.
+    fn verified_hit(&self, file: &Entry) -> Result<Option<(PathBuf, Digests)>, Problem> {
+        let Some(path) = self.store.hit(self.plan, file) else { return Ok(None) };
+        let recorded = self.store.recorded(self.plan, file);
+        if self.plan.data_sha256.is_none()
+            && let Some(sha256) = recorded
+        {
+            let size = size_of(&path)?;
+            return Ok(Some((path, Digests { size, sha256, git: None })));
+        }
+        let digests = transfer::digest_file(&path, false)
+            .map_err(|error| Problem::CannotRead { path: path.clone(), cause: error.to_string() })?;
+        let kept = self
+            .plan
+            .data_sha256
+            .iter()
+            .all(|sha256| digests.check(&Promise::Sha256(sha256.clone())).is_ok());
+        Ok(kept.then_some((path, digests)))
+    }
+}
+
+fn size_of(path: &Path) -> Result<u64, Problem> {
+    std::fs::metadata(path)
+        .map(|metadata| metadata.len())
+        .map_err(|error| Problem::CannotRead { path: path.to_owned(), cause: error.to_string() })
+}

@@ -1,0 +1,233 @@
+//! One HTTP client for every scheme: no redirects and no retries of its own, bounded waits, proxies from the
+//! environment. What is tried again, and when, is decided here.
+
+mod body;
+
+use std::error::Error as _;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{RequestBuilder, Response, StatusCode};
+
+pub(crate) use body::Body;
+
+use crate::error::Problem;
+use crate::settings::Patience;
+
+/// Attempts of one request.
+pub(crate) const ATTEMPTS: u32 = 3;
+
+/// A request that did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It never will.
+    Final(Problem),
+    /// It may, in a while; the problem is told when it does not.
+    Transient {
+        /// What to say in the end.
+        problem: Problem,
+        /// The wait that the server asks for.
+        wait: Option<Duration>,
+    },
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        Failure::Final(problem)
+    }
+}
+
+impl Failure {
+    pub(crate) fn transient(problem: Problem) -> Failure {
+        Failure::Transient { problem, wait: None }
+    }
+}
+
+/// Performs `attempt` up to three times.
+pub(crate) async fn retrying<T>(
+    patience: &Patience,
+    mut attempt: impl AsyncFnMut() -> Result<T, Failure>,
+) -> Result<T, Problem> {
+    let mut made = 0;
+    loop {
+        match attempt().await {
+            Ok(value) => return Ok(value),
+            Err(failure) => made = pause(patience, failure, made).await?,
+        }
+    }
+}
+
+/// After attempt `made` (from 0) failed: waits and returns how many were made, or says that it is over.
+pub(crate) async fn pause(patience: &Patience, failure: Failure, made: u32) -> Result<u32, Problem> {
+    let (problem, wait) = match failure {
+        Failure::Final(problem) => return Err(problem),
+        Failure::Transient { problem, wait } => (problem, wait),
+    };
+    if made + 1 >= ATTEMPTS {
+        return Err(problem);
+    }
+    let wait = match wait {
+        Some(wait) if wait > patience.longest_wait => {
+            return Err(match problem {
+                Problem::Answered { status, what, .. } => {
+                    Problem::RateLimited { status, what, seconds: wait.as_secs().max(1) }
+                }
+                other => other,
+            });
+        }
+        Some(wait) => wait,
+        None => {
+            // ±25 %, so that those who failed together do not come back together.
+            let share = RandomState::new().hash_one(made) as f64 / u64::MAX as f64;
+            patience.between_attempts[made as usize % 2].mul_f64(0.75 + share / 2.0)
+        }
+    };
+    tokio::time::sleep(wait).await;
+    Ok(made + 1)
+}
+
+/// The client, made when it is first needed.
+#[derive(Debug)]
+pub(crate) struct Http {
+    client: OnceLock<reqwest::Client>,
+    patience: Patience,
+    /// Of the next byte of a body.
+    idle: Duration,
+}
+
+impl Http {
+    /// A client whose bodies may pause for `idle`.
+    pub(crate) fn new(patience: Patience, idle: Duration) -> Http {
+        Http { client: OnceLock::new(), patience, idle }
+    }
+
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// The client itself, to build requests with.
+    pub(crate) fn client(&self) -> Result<&reqwest::Client, Problem> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let failed = |what: String| Problem::Connect { host: "the network".into(), cause: what };
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls().map_err(failed)?)
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .http1_only()
+            .connect_timeout(self.patience.connect)
+            .read_timeout(self.idle)
+            .user_agent(concat!("aiperf/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| failed(cause(&error)))?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// Sends a request and returns the answer, whatever its status, once its headers are there.
+    pub(crate) async fn send(
+        &self,
+        request: RequestBuilder,
+        headers_within: Duration,
+    ) -> Result<Response, Failure> {
+        let request = request.build().map_err(|error| Problem::Unexpected {
+            what: format!("nothing: the request cannot be made: {}", cause(&error)),
+            fix: "Check the reference and its settings".into(),
+        })?;
+        let host = host_of(request.url());
+        match tokio::time::timeout(headers_within, self.client()?.execute(request)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => {
+                let problem = Problem::Connect { host, cause: cause(&error) };
+                Err(if is_certificate(&error) {
+                    Failure::Final(problem)
+                } else {
+                    Failure::transient(problem)
+                })
+            }
+            Err(_) => Err(Failure::transient(Problem::Connect {
+                host,
+                cause: format!("no answer within {} s", headers_within.as_secs_f64()),
+            })),
+        }
+    }
+}
+
+/// Host and port of a URL: what is printed of it when it may hold a signature.
+pub(crate) fn host_of(url: &url::Url) -> String {
+    let host = url.host_str().unwrap_or("?");
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// Whether a status means "not now", and the wait that goes with it.
+pub(crate) fn transient_answer(status: StatusCode, headers: &HeaderMap, what: &str) -> Option<Failure> {
+    (status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()).then(|| Failure::Transient {
+        problem: Problem::Answered { status: status.as_u16(), what: what.to_owned(), attempts: ATTEMPTS },
+        wait: retry_after(headers),
+    })
+}
+
+/// `Retry-After`: seconds. A date is taken as the default wait.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    text.trim().parse::<u64>().ok().map(Duration::from_secs)
+}
+
+/// The first byte and the whole length that a `Content-Range` names.
+pub(crate) fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
+    let (range, total) = header(headers, "content-range")?.strip_prefix("bytes ")?.split_once('/')?;
+    let (start, _) = range.split_once('-')?;
+    Some((start.trim().parse().ok()?, total.trim().parse().ok()))
+}
+
+/// A header as text.
+pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
+}
+
+/// The innermost cause of an error of the client, which names no URL.
+pub(crate) fn cause(error: &reqwest::Error) -> String {
+    if error.is_timeout() {
+        return "it timed out".into();
+    }
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    // The outermost level is the one that knows the URL.
+    if std::ptr::eq(std::ptr::from_ref(innermost).cast::<()>(), std::ptr::from_ref(error).cast::<()>()) {
+        return "the request failed".into();
+    }
+    aiperf_config::redact_text(&innermost.to_string())
+}
+
+fn is_certificate(error: &reqwest::Error) -> bool {
+    let mut source = error.source();
+    while let Some(error) = source {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let tls = error
+            .downcast_ref::<rustls::Error>()
+            .or_else(|| inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()));
+        if let Some(tls) = tls {
+            return matches!(tls, rustls::Error::InvalidCertificate(_));
+        }
+        source = error.source();
+    }
+    false
+}
+
+/// The system's roots, and those of `SSL_CERT_FILE`.
+fn tls() -> Result<rustls::ClientConfig, String> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let config =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    Ok(config)
+}

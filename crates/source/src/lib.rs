@@ -1,0 +1,43 @@
+//! Where do the bytes come from, exactly which bytes, and may we have them?
+//!
+//! A reference becomes files on this machine in three steps, each a method of [`Sources`]: the access check fixes
+//! the version and decides which files are read, the first-record check looks at the leading bytes, and the fetch
+//! brings every file into a cache and verifies it. What is here is told by [`Provenance`].
+
+mod access;
+mod cache;
+mod digest;
+mod error;
+mod events;
+mod fetch;
+mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
+mod http;
+mod lock;
+mod manifest;
+mod names;
+mod plan;
+mod protocol;
+mod provenance;
+mod reference;
+mod settings;
+mod shards;
+mod sources;
+mod store;
+mod temp;
+mod transfer;
+
+pub use access::Ask;
+pub use error::{Blame, Problem, SourceError, printable};
+pub use events::{Event, Events, Stop};
+pub use fetch::LocalFile;
+pub use format::{Format, Formats, Parquet};
+pub use manifest::Role;
+pub use plan::{FormatSource, ManifestMark, Plan};
+pub use provenance::Provenance;
+pub use reference::{HubReference, Reference, S3Reference, SCHEMES, WebReference};
+pub use settings::{
+    HUB_CACHE_VARIABLE, HubSettings, OFFLINE_VARIABLE, Patience, REMOTE_CACHE_VARIABLE, Settings,
+};
+pub use sources::{Leading, Local, Sources};

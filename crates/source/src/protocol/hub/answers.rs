@@ -1,0 +1,110 @@
+//! What an answer of the Hub means that is not what was asked for.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+
+use super::client::Repo;
+use crate::error::Problem;
+use crate::http::{ATTEMPTS, Failure, header, transient_answer};
+
+/// What was asked.
+pub(super) struct Asked<'a> {
+    pub(super) repo: &'a Repo,
+    pub(super) revision: &'a str,
+    pub(super) path: Option<&'a str>,
+    /// The revision was found before: its absence is a change.
+    pub(super) pinned: bool,
+}
+
+/// The answer of something else than a Hub.
+pub(super) fn not_a_hub(endpoint: &str, what: &str) -> Problem {
+    Problem::NotAHub { endpoint: aiperf_config::redact_text(endpoint), what: format!("it answered {what}") }
+}
+
+/// What the answer means.
+pub(super) fn classify(
+    status: StatusCode,
+    headers: &HeaderMap,
+    text: &str,
+    asked: &Asked<'_>,
+    token: bool,
+    endpoint: &str,
+) -> Failure {
+    const INVALID: &str = "Invalid credentials in Authorization header";
+    let code = header(headers, "x-error-code").unwrap_or_default();
+    let message = header(headers, "x-error-message").unwrap_or_default();
+    let says = |phrase: &str| message.contains(phrase) || text.contains(phrase);
+    let repo = asked.repo;
+    let credentials = if token { "with the Hub token" } else { "without a token" };
+    let not_found = || Problem::NotFound {
+        what: format!("{repo}"),
+        fix: if token {
+            "Check the spelling; a private repository needs an HF_TOKEN that may read it".into()
+        } else {
+            "Check the spelling; a private repository needs a token in HF_TOKEN".into()
+        },
+    };
+    let problem = match (code, status.as_u16()) {
+        (_, 401) if says(INVALID) => Problem::Denied {
+            what: format!("the Hub rejected the token for {repo}"),
+            fix: "Set HF_TOKEN to a valid token, or unset it for a public repository".into(),
+        },
+        ("GatedRepo", _) => Problem::Gated { what: format!("{repo}"), token },
+        ("RepoNotFound", _) | ("", 401) => not_found(),
+        ("RevisionNotFound", _) if asked.pinned => Problem::Changed(format!("{repo}")),
+        ("RevisionNotFound", _) => Problem::RevisionNotFound(asked.revision.to_owned()),
+        ("EntryNotFound", _) => Problem::NotFound {
+            what: format!("the path \"{}\" in {repo} at {}", asked.path.unwrap_or_default(), asked.revision),
+            fix: "Check the spelling of the path".into(),
+        },
+        (_, 403) if says("Access to this resource is disabled") => Problem::Denied {
+            what: format!("{repo} is disabled"),
+            fix: "Ask its owner, or use another dataset".into(),
+        },
+        (_, 403) => Problem::Denied {
+            what: format!("the Hub refused {repo} {credentials}"),
+            fix: if token {
+                "Give the token of HF_TOKEN permission to read the repository".into()
+            } else {
+                "Set HF_TOKEN to a token that may read the repository".into()
+            },
+        },
+        (_, 429) => {
+            return Failure::Transient {
+                problem: Problem::Answered {
+                    status: 429,
+                    what: format!("a question about {repo}"),
+                    attempts: ATTEMPTS,
+                },
+                wait: rate_limit(headers).or_else(|| match transient_answer(status, headers, "") {
+                    Some(Failure::Transient { wait, .. }) => wait,
+                    _ => None,
+                }),
+            };
+        }
+        (_, 404) => not_found(),
+        _ => {
+            if let Some(failure) = transient_answer(status, headers, &format!("a question about {repo}")) {
+                return failure;
+            }
+            not_a_hub(endpoint, &format!("status {} to a question about {repo}", status.as_u16()))
+        }
+    };
+    Failure::Final(problem)
+}
+
+/// `RateLimit: "api";r=0;t=55`: nothing is left for so many seconds.
+fn rate_limit(headers: &HeaderMap) -> Option<Duration> {
+    let mut left = None;
+    let mut seconds = None;
+    for part in header(headers, "ratelimit")?.split(';') {
+        match part.trim().split_once('=') {
+            Some(("r", value)) => left = value.parse::<u64>().ok(),
+            Some(("t", value)) => seconds = value.parse::<u64>().ok(),
+            _ => {}
+        }
+    }
+    (left == Some(0)).then(|| seconds.map(Duration::from_secs)).flatten()
+}

@@ -1,0 +1,142 @@
+//! A dataset as the cache knows it: no socket, no name lookup.
+
+use super::{exact, quoted};
+use crate::cache::hub::HubCache;
+use crate::error::Problem;
+use crate::events::Events;
+use crate::http::{Body, Failure};
+use crate::manifest::{MANIFEST, SIDECAR};
+use crate::protocol::{Entry, Found, Node, Protocol, Range, Target};
+use crate::reference::HubReference;
+
+/// A reference on a Hub that is not asked.
+pub(crate) struct OfflineHub<'a> {
+    pub(crate) cache: &'a HubCache,
+    pub(crate) reference: &'a HubReference,
+    pub(crate) events: &'a Events,
+}
+
+impl OfflineHub<'_> {
+    fn missing(&self, path: &str) -> Problem {
+        Problem::Offline(self.title(path))
+    }
+
+    fn commit(&self) -> Result<String, Problem> {
+        if let Some(commit) = self.reference.commit() {
+            return if self.cache.has_snapshot(commit) {
+                Ok(commit.to_owned())
+            } else {
+                Err(Problem::Offline(self.reference.canonical()))
+            };
+        }
+        let (commit, kept) = self
+            .cache
+            .kept_ref(self.reference.revision())
+            .filter(|(commit, _)| self.cache.has_snapshot(commit))
+            .ok_or_else(|| Problem::Offline(self.reference.canonical()))?;
+        let age = kept.map(|at| {
+            let seconds = aiperf_clock::wall(aiperf_clock::now()).saturating_sub(at) / 1_000_000_000;
+            format!(", asked for {} ago", age(seconds))
+        });
+        self.events.warn(format!(
+            "offline mode is on: {} uses the newest cached version, {commit}{}",
+            self.reference.typed,
+            age.unwrap_or_default()
+        ));
+        Ok(commit)
+    }
+
+    fn file(&self, commit: &str, path: &str) -> Option<Entry> {
+        let listed =
+            self.cache.kept_tree(commit).and_then(|tree| tree.into_iter().find(|entry| entry.path == path));
+        listed.or_else(|| self.cache.snapshot_file(commit, path))
+    }
+
+    fn is_folder(&self, commit: &str, path: &str) -> bool {
+        let prefix = format!("{path}/");
+        self.cache.is_folder(commit, path)
+            || self
+                .cache
+                .kept_tree(commit)
+                .is_some_and(|tree| tree.iter().any(|entry| entry.path.starts_with(&prefix)))
+    }
+}
+
+/// In words.
+pub(crate) fn age(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+impl Protocol for OfflineHub<'_> {
+    async fn look_up(&self) -> Result<Found, Problem> {
+        let commit = self.commit()?;
+        let (node, beside) = match self.reference.path.as_deref() {
+            None => (Node::Folder, MANIFEST.to_owned()),
+            Some(path) => match self.file(&commit, path) {
+                Some(entry) if !self.reference.folder => (Node::File(entry), format!("{path}{SIDECAR}")),
+                _ if self.is_folder(&commit, path) => (Node::Folder, format!("{path}/{MANIFEST}")),
+                _ => return Err(self.missing(path)),
+            },
+        };
+        let declaration = self
+            .cache
+            .snapshot_file(&commit, &beside)
+            .and_then(|entry| self.cache.small_file(&commit, &entry))
+            .map(|bytes| (beside, bytes));
+        Ok(Found { commit: Some(commit), node, declaration, declared_by: None })
+    }
+
+    async fn node(&self, found: &Found, path: &str) -> Result<Option<Node>, Problem> {
+        let commit = found.commit.as_deref().unwrap_or_default();
+        if let Some(entry) = self.file(commit, path) {
+            return Ok(Some(Node::File(entry)));
+        }
+        if self.is_folder(commit, path) { Ok(Some(Node::Folder)) } else { Err(self.missing(path)) }
+    }
+
+    async fn list(&self, found: &Found, folder: &str) -> Result<Vec<Entry>, Problem> {
+        let commit = found.commit.as_deref().unwrap_or_default();
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        Ok(match self.cache.kept_tree(commit) {
+            Some(tree) => tree.into_iter().filter(|entry| entry.path.starts_with(&prefix)).collect(),
+            None => self.cache.snapshot_files(commit, folder),
+        })
+    }
+
+    async fn prove(&self, found: &Found, file: Entry) -> Result<Entry, Problem> {
+        let commit = found.commit.as_deref().unwrap_or_default();
+        if self.cache.has_file(commit, &file) { Ok(file) } else { Err(self.missing(&file.path)) }
+    }
+
+    async fn open(&self, _: &Found, file: &Entry, _: Range) -> Result<Body, Failure> {
+        Err(self.missing(&file.path).into())
+    }
+
+    fn folder(&self) -> String {
+        self.reference.path.clone().unwrap_or_default()
+    }
+
+    fn title(&self, folder: &str) -> String {
+        let repo = format!("datasets/{}/{}", self.reference.org, self.reference.repo);
+        if folder.is_empty() { repo } else { format!("{repo}/{folder}") }
+    }
+
+    fn reference_to(&self, path: &str) -> String {
+        quoted(&self.reference.with(self.reference.revision.as_deref(), Some(path)))
+    }
+
+    fn version(&self, found: &Found, target: &Target<'_>) -> (Option<String>, String) {
+        let commit = found.commit.clone().unwrap_or_default();
+        let exact = exact(self.reference, &commit, target);
+        (Some(commit), exact)
+    }
+
+    fn knows_layouts(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,246 @@
+//! What the environment says about sources: caches, tokens, offline mode, patience.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use aiperf_config::Secret;
+
+use crate::error::Problem;
+
+/// The variable that moves the cache of S3 and HTTPS files.
+pub const REMOTE_CACHE_VARIABLE: &str = "AIPERF_DATASET_REMOTE_CACHE_DIR";
+/// The variable that moves the cache of Hub files.
+pub const HUB_CACHE_VARIABLE: &str = "HF_HUB_CACHE";
+/// The variable that forbids the network.
+pub const OFFLINE_VARIABLE: &str = "AIPERF_DATASET_REMOTE_OFFLINE";
+
+/// Everything that the environment decides.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Environment variables; for what only one scheme reads.
+    pub variables: BTreeMap<String, String>,
+    /// The Hub and its cache.
+    pub hub: HubSettings,
+    /// Root of the cache of S3 and HTTPS files.
+    pub remote_cache: PathBuf,
+    /// Use only what was downloaded; no socket, no DNS.
+    pub offline: bool,
+    /// How long this program waits for others.
+    pub patience: Patience,
+}
+
+/// The Hub and its cache.
+#[derive(Clone, Debug)]
+pub struct HubSettings {
+    /// Base URL, without a `/` at its end.
+    pub endpoint: String,
+    /// The token, when there is one.
+    pub token: Option<Secret>,
+    /// Root of the cache, which the Python client shares.
+    pub cache: PathBuf,
+    /// Copy files into snapshots instead of linking them.
+    pub copies: bool,
+}
+
+/// How long this program waits.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// To connect.
+    pub connect: Duration,
+    /// For the headers of an answer.
+    pub headers: Duration,
+    /// For the headers of an answer of the Hub that carries metadata.
+    pub hub_headers: Duration,
+    /// For the next byte of a body.
+    pub idle: Duration,
+    /// For the next byte of a body from the Hub.
+    pub hub_idle: Duration,
+    /// Before the second and the third attempt.
+    pub between_attempts: [Duration; 2],
+    /// The longest wait that a server may ask for.
+    pub longest_wait: Duration,
+    /// For a lock that another process holds.
+    pub lock: Duration,
+    /// Between two lines that say what is waited for.
+    pub say_again: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience {
+            connect: Duration::from_secs(10),
+            headers: Duration::from_secs(30),
+            hub_headers: Duration::from_secs(30),
+            idle: Duration::from_mins(1),
+            hub_idle: Duration::from_mins(1),
+            between_attempts: [Duration::from_secs(1), Duration::from_secs(3)],
+            longest_wait: Duration::from_mins(1),
+            lock: Duration::from_hours(1),
+            say_again: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the settings out of environment variables; empty ones count as unset.
+    pub fn of(variables: &BTreeMap<String, String>) -> Result<Settings, Problem> {
+        let get = |name: &str| variables.get(name).map(String::as_str).filter(|text| !text.is_empty());
+        let path = |name: &str| get(name).map(|text| expanded(text, variables));
+        let cache_home = || path("XDG_CACHE_HOME").unwrap_or_else(|| expanded("~/.cache", variables));
+        let hub_home = path("HF_HOME").unwrap_or_else(|| cache_home().join("huggingface"));
+        let mut patience = Patience::default();
+        for (name, targets) in [
+            ("HF_HUB_ETAG_TIMEOUT", &mut patience.hub_headers),
+            ("HF_HUB_DOWNLOAD_TIMEOUT", &mut patience.hub_idle),
+        ] {
+            if let Some(text) = get(name) {
+                *targets = seconds(name, text)?;
+            }
+        }
+        let token_file = path("HF_TOKEN_PATH").unwrap_or_else(|| hub_home.join("token"));
+        let token = if get("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_some_and(is_true) {
+            None
+        } else {
+            let given = |name| get(name).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+            given("HF_TOKEN").or_else(|| given("HUGGING_FACE_HUB_TOKEN")).or_else(|| {
+                let text = std::fs::read_to_string(token_file).ok()?;
+                let text = text.trim();
+                (!text.is_empty()).then(|| text.to_owned())
+            })
+        };
+        let endpoint = get("HF_ENDPOINT").unwrap_or("https://huggingface.co").trim_end_matches('/');
+        Ok(Settings {
+            hub: HubSettings {
+                endpoint: endpoint.to_owned(),
+                token: token.map(Secret::new),
+                cache: path(HUB_CACHE_VARIABLE)
+                    .or_else(|| path("HUGGINGFACE_HUB_CACHE"))
+                    .unwrap_or_else(|| hub_home.join("hub")),
+                copies: get("HF_HUB_DISABLE_SYMLINKS").is_some_and(is_true),
+            },
+            remote_cache: path(REMOTE_CACHE_VARIABLE)
+                .unwrap_or_else(|| expanded("~/.cache/aiperf/remote", variables)),
+            offline: [OFFLINE_VARIABLE, "HF_HUB_OFFLINE"].iter().any(|name| get(name).is_some_and(is_true)),
+            patience,
+            variables: variables.clone(),
+        })
+    }
+
+    /// A variable that is set and not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|text| !text.is_empty())
+    }
+}
+
+fn is_true(text: &str) -> bool {
+    ["1", "true", "yes", "on"].iter().any(|yes| text.eq_ignore_ascii_case(yes))
+}
+
+fn seconds(name: &'static str, text: &str) -> Result<Duration, Problem> {
+    text.trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| Problem::Setting { name, value: text.to_owned(), rule: "it must be seconds, above 0" })
+}
+
+/// `~` at the start, `$NAME` and `${NAME}` anywhere, as the Python client expands them; an unknown name stays.
+fn expanded(text: &str, variables: &BTreeMap<String, String>) -> PathBuf {
+    let home = || variables.get("HOME").cloned().unwrap_or_else(|| "/".into());
+    let text = match text.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => home() + rest,
+        _ => text.to_owned(),
+    };
+    let mut out = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let (name, length) = if let Some(braced) = after.strip_prefix('{') {
+            braced.find('}').map_or(("", 0), |end| (&braced[..end], end + 2))
+        } else {
+            let end = after.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(after.len());
+            (&after[..end], end)
+        };
+        match variables.get(name) {
+            Some(value) => out.push_str(value),
+            None => out.push_str(&rest[at..=at + length]),
+        }
+        rest = &after[length..];
+    }
+    out.push_str(rest);
+    PathBuf::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)]) -> Settings {
+        let mut all: BTreeMap<String, String> = BTreeMap::from([("HOME".into(), "/home/me".into())]);
+        all.extend(variables.iter().map(|(name, value)| ((*name).into(), (*value).into())));
+        Settings::of(&all).unwrap()
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_python_client() {
+        let settings = with(&[]);
+        assert_eq!(settings.hub.endpoint, "https://huggingface.co");
+        assert_eq!(settings.hub.cache, PathBuf::from("/home/me/.cache/huggingface/hub"));
+        assert_eq!(settings.remote_cache, PathBuf::from("/home/me/.cache/aiperf/remote"));
+        assert!(!settings.offline && !settings.hub.copies && settings.hub.token.is_none());
+    }
+
+    #[test]
+    fn caches_move_in_the_documented_order_and_are_expanded() {
+        let hub = |variables: &[(&str, &str)]| with(variables).hub.cache;
+        assert_eq!(hub(&[("XDG_CACHE_HOME", "/c")]), PathBuf::from("/c/huggingface/hub"));
+        assert_eq!(hub(&[("XDG_CACHE_HOME", "/c"), ("HF_HOME", "~/hf")]), PathBuf::from("/home/me/hf/hub"));
+        let both = [("HF_HOME", "/h"), ("HUGGINGFACE_HUB_CACHE", "$X/old"), ("X", "/x")];
+        assert_eq!(hub(&both), PathBuf::from("/x/old"));
+        assert_eq!(
+            hub(&[both[0], both[1], ("HF_HUB_CACHE", "${X}/new$Y"), both[2]]),
+            PathBuf::from("/x/new$Y")
+        );
+        assert_eq!(with(&[("AIPERF_DATASET_REMOTE_CACHE_DIR", "/r")]).remote_cache, PathBuf::from("/r"));
+        assert_eq!(hub(&[("HF_HUB_CACHE", "a$")]), PathBuf::from("a$"));
+        assert_eq!(hub(&[("HF_HUB_CACHE", "${X")]), PathBuf::from("${X"));
+    }
+
+    #[test]
+    fn tokens_come_from_variables_then_the_file_and_can_be_forbidden() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("token");
+        std::fs::write(&file, " hf_file\n").unwrap();
+        let file = file.to_str().unwrap();
+        let token =
+            |variables: &[(&str, &str)]| with(variables).hub.token.map(|token| token.expose().to_owned());
+        let all = [("HF_TOKEN", " hf_a "), ("HUGGING_FACE_HUB_TOKEN", "hf_b"), ("HF_TOKEN_PATH", file)];
+        assert_eq!(token(&all).as_deref(), Some("hf_a"));
+        assert_eq!(token(&all[1..]).as_deref(), Some("hf_b"));
+        assert_eq!(token(&all[2..]).as_deref(), Some("hf_file"));
+        assert_eq!(token(&[("HF_HOME", dir.path().to_str().unwrap())]).as_deref(), Some("hf_file"));
+        assert_eq!(token(&[all[0], ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "ON")]), None);
+        assert_eq!(token(&[("HF_TOKEN", "  ")]), None);
+    }
+
+    #[test]
+    fn either_variable_turns_offline_mode_on_for_every_scheme() {
+        for text in ["1", "TRUE", "Yes", "on"] {
+            assert!(with(&[(OFFLINE_VARIABLE, text)]).offline);
+            assert!(with(&[("HF_HUB_OFFLINE", text)]).offline);
+        }
+        assert!(!with(&[(OFFLINE_VARIABLE, "0")]).offline);
+    }
+
+    #[test]
+    fn the_timeouts_of_the_python_client_are_honoured() {
+        let patience = with(&[("HF_HUB_ETAG_TIMEOUT", "7"), ("HF_HUB_DOWNLOAD_TIMEOUT", "0.5")]).patience;
+        assert_eq!(patience.hub_headers, Duration::from_secs(7));
+        assert_eq!(patience.hub_idle, Duration::from_millis(500));
+        let bad = BTreeMap::from([("HF_HUB_ETAG_TIMEOUT".to_owned(), "soon".to_owned())]);
+        assert!(Settings::of(&bad).unwrap_err().to_string().contains("HF_HUB_ETAG_TIMEOUT"));
+    }
+}

@@ -1,0 +1,198 @@
+//! The way in: a reference is checked, looked into, and fetched.
+
+use std::future::Future;
+use std::sync::OnceLock;
+
+use crate::access::{self, Ask};
+use crate::cache::hub::HubCache;
+use crate::error::{Problem, SourceError};
+use crate::events::{Events, Stop};
+use crate::fetch::{Fetch, LocalFile};
+use crate::http::retrying;
+use crate::plan::Plan;
+use crate::protocol::hub::Hub;
+use crate::protocol::hub::client::{Client, Repo};
+use crate::protocol::hub::offline::OfflineHub;
+use crate::protocol::{Protocol, Range};
+use crate::provenance::Provenance;
+use crate::reference::Reference;
+use crate::settings::Settings;
+
+/// Reads sources.
+#[derive(Debug)]
+pub struct Sources {
+    settings: Settings,
+    events: Events,
+    stop: Stop,
+    hub: OnceLock<Client>,
+}
+
+/// The first bytes of the first file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leading {
+    /// As stored.
+    pub bytes: Vec<u8>,
+    /// Whether that is the whole file.
+    pub whole: bool,
+}
+
+/// A source whose files are here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// The files, in the order they are read.
+    pub files: Vec<LocalFile>,
+    /// Whether they are a folder.
+    pub folder: bool,
+    /// Which bytes they are.
+    pub provenance: Provenance,
+}
+
+/// Runs `$work` with the protocol and the cache of a reference.
+macro_rules! with_protocol {
+    ($self:ident, $reference:expr, |$protocol:ident, $store:ident| $work:expr) => {
+        match $reference {
+            Reference::Hub(reference) => {
+                let repo = Repo::dataset(&reference.org, &reference.repo);
+                let cache = HubCache::new(&$self.settings.hub, &repo);
+                let $store = &cache;
+                if $self.settings.offline {
+                    let $protocol = &OfflineHub { cache: &cache, reference, events: &$self.events };
+                    $work
+                } else {
+                    let $protocol = &Hub { client: $self.hub(), cache: &cache, reference };
+                    $work
+                }
+            }
+            Reference::S3(_) | Reference::Web(_) => Err(Problem::Grammar {
+                what: "this version reads hf:// only".into(),
+                fix: "Download the file, and give --input-file its path".into(),
+            }),
+        }
+    };
+}
+
+impl Sources {
+    /// With these settings; what a person should see goes to `events`, and `stop` ends it.
+    pub fn new(settings: Settings, events: Events, stop: Stop) -> Sources {
+        Sources { settings, events, stop, hub: OnceLock::new() }
+    }
+
+    fn hub(&self) -> &Client {
+        self.hub.get_or_init(|| Client::new(self.settings.hub.clone(), &self.settings.patience))
+    }
+
+    /// Step 1: may it be read, exactly which version, which files? No data.
+    pub fn access(&self, reference: &Reference, ask: &Ask<'_>) -> Result<Plan, SourceError> {
+        if let Reference::Web(web) = reference
+            && web.is_open()
+        {
+            self.events.warn(format!("{reference}: plain http is neither private nor authenticated"));
+        }
+        let offline = self.settings.offline;
+        self.run(reference, async {
+            with_protocol!(self, reference, |protocol, store| {
+                let _ = store;
+                access::access(protocol, reference, ask, offline, &self.events).await
+            })
+        })
+    }
+
+    /// Step 2: the stored bytes of the first file up to `most`.
+    pub fn leading(&self, plan: &Plan, most: u64) -> Result<Leading, SourceError> {
+        self.run(&plan.reference, async {
+            with_protocol!(self, &plan.reference, |protocol, store| {
+                leading(protocol, store, plan, most, &self.settings).await
+            })
+        })
+    }
+
+    /// The first file alone, into the cache.
+    pub fn fetch_first(&self, plan: &Plan) -> Result<LocalFile, SourceError> {
+        self.run(&plan.reference, async {
+            with_protocol!(self, &plan.reference, |protocol, store| {
+                self.work(protocol, store, plan).first().await
+            })
+        })
+    }
+
+    /// Step 3: every file into the cache, verified.
+    pub fn fetch(&self, plan: &Plan) -> Result<Local, SourceError> {
+        let files = self.run(&plan.reference, async {
+            with_protocol!(self, &plan.reference, |protocol, store| {
+                self.work(protocol, store, plan).all().await
+            })
+        })?;
+        let provenance = Provenance::of(plan, &files);
+        Ok(Local { files, folder: plan.is_folder(), provenance })
+    }
+
+    fn work<'a, P: Protocol, S: crate::store::Store>(
+        &'a self,
+        protocol: &'a P,
+        store: &'a S,
+        plan: &'a Plan,
+    ) -> Fetch<'a, P, S> {
+        Fetch { protocol, store, plan, patience: &self.settings.patience, events: &self.events }
+    }
+
+    /// Runs `work` to its end, or until it is stopped.
+    fn run<T>(
+        &self,
+        reference: &Reference,
+        work: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, SourceError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let result = match runtime {
+            Ok(runtime) => runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    () = self.stop.wait() => Err(Problem::Interrupted),
+                    result = work => result,
+                }
+            }),
+            Err(error) => Err(Problem::Connect { host: "the network".into(), cause: error.to_string() }),
+        };
+        result.map_err(|problem| problem.about(reference.redacted()))
+    }
+}
+
+async fn leading<P: Protocol, S: crate::store::Store>(
+    protocol: &P,
+    store: &S,
+    plan: &Plan,
+    most: u64,
+    settings: &Settings,
+) -> Result<Leading, Problem> {
+    use std::io::Read as _;
+
+    let first = plan.files.first().ok_or_else(|| Problem::Empty(plan.reference.redacted()))?;
+    if let Some(path) = store.hit(plan, first) {
+        let cannot =
+            |error: std::io::Error| Problem::CannotRead { path: path.clone(), cause: error.to_string() };
+        let file = std::fs::File::open(&path).map_err(cannot)?;
+        let length = file.metadata().map_err(cannot)?.len();
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes).map_err(cannot)?;
+        return Ok(Leading { whole: bytes.len() as u64 >= length, bytes });
+    }
+    let end = first.size.map_or(most, |size| size.min(most));
+    retrying(&settings.patience, async || {
+        let mut body = protocol.open(&plan.found, first, Range { start: 0, end: Some(end) }).await?;
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut ended = false;
+        while (bytes.len() as u64) < end {
+            let Some(chunk) = body.chunk().await? else {
+                ended = true;
+                break;
+            };
+            bytes.extend_from_slice(&chunk);
+        }
+        bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
+        let whole = match first.size {
+            Some(size) => bytes.len() as u64 >= size,
+            None => ended,
+        };
+        Ok(Leading { bytes, whole })
+    })
+    .await
+}

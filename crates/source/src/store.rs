@@ -1,0 +1,40 @@
+//! Where fetched files stay. Each cache has its own layout; what is common is what a transfer needs of it.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::digest::Digests;
+use crate::error::Problem;
+use crate::plan::Plan;
+use crate::protocol::Entry;
+use crate::temp::TempFile;
+
+/// A cache. A hit writes nothing.
+pub(crate) trait Store {
+    /// A file of the plan that is in the cache and looks whole: where it lies.
+    fn hit(&self, plan: &Plan, file: &Entry) -> Option<PathBuf>;
+
+    /// What must be locked while a file is fetched (`None`: while any file of the plan is).
+    fn lock(&self, plan: &Plan, file: Option<&Entry>) -> Option<PathBuf>;
+
+    /// A file to fetch into, on the filesystem of its later place.
+    fn temp(&self, plan: &Plan, file: &Entry) -> io::Result<TempFile>;
+
+    /// Puts a verified file in its place.
+    fn publish(&self, plan: &Plan, file: &Entry, temp: TempFile, digests: &Digests) -> io::Result<PathBuf>;
+
+    /// Puts aside what a hit turned out to be: not what was promised.
+    fn discard(&self, plan: &Plan, file: &Entry, path: &std::path::Path) -> io::Result<()>;
+
+    /// Notes that every file of the plan is there, with its digest.
+    fn finish(&self, plan: &Plan, digests: &[Digests]) -> Result<(), Problem>;
+
+    /// The digest of a file of the plan that is on record, so that a hit needs no reading.
+    fn recorded(&self, plan: &Plan, file: &Entry) -> Option<String>;
+
+    /// The variable that moves this cache.
+    fn variable(&self) -> &'static str;
+
+    /// Its root, for messages.
+    fn root(&self) -> PathBuf;
+}

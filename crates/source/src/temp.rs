@@ -1,0 +1,133 @@
+//! Files that are not there until they are whole.
+
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// A file under a name of its own; gone with this value unless it is put in place.
+#[derive(Debug)]
+pub(crate) struct TempFile {
+    path: PathBuf,
+    file: File,
+    placed: bool,
+}
+
+impl TempFile {
+    /// Makes one in `directory`, which must be on the filesystem of its later place. Never an existing file, never
+    /// through a link.
+    pub(crate) fn create(directory: &Path, stem: &str, ending: &str) -> io::Result<TempFile> {
+        loop {
+            let random = RandomState::new().hash_one(std::process::id());
+            let path = directory.join(format!("{stem}{random:016x}{ending}"));
+            match File::options().read(true).write(true).create_new(true).mode(0o644).open(&path) {
+                Ok(file) => return Ok(TempFile { path, file, placed: false }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Its name while it is not whole.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its place, replacing what is there. Its bytes must be on the disk by then.
+    pub(crate) fn place(mut self, path: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, path)?;
+        self.placed = true;
+        sync_directory(path);
+        Ok(())
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        if !self.placed {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes a small file so that no reader sees a part of it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use io::Write as _;
+    let directory = path.parent().ok_or_else(|| io::Error::other("a file lies in a directory"))?;
+    std::fs::create_dir_all(directory)?;
+    let temp = TempFile::create(directory, ".", ".tmp")?;
+    temp.file().write_all(bytes)?;
+    temp.file().sync_all()?;
+    temp.place(path)
+}
+
+/// Makes a rename last; a filesystem that cannot is left alone.
+fn sync_directory(path: &Path) {
+    if let Some(directory) = path.parent()
+        && let Ok(directory) = File::open(directory)
+    {
+        let _ = directory.sync_all();
+    }
+}
+
+/// Removes files of runs that were killed: those in `directory` that `belongs` knows, untouched for a day.
+pub(crate) fn sweep(directory: &Path, belongs: impl Fn(&str) -> bool) {
+    const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
+    let now = aiperf_clock::wall(aiperf_clock::now());
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        if !entry.file_name().to_str().is_some_and(&belongs) {
+            continue;
+        }
+        let old = entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|modified| {
+            modified
+                .duration_since(std::time::UNIX_EPOCH)
+                .is_ok_and(|since| aiperf_clock::nanos(since).saturating_add(DAY_NS) < now)
+        });
+        if old {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_not_placed_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let temp = TempFile::create(dir.path(), "x.", ".incomplete").unwrap();
+        let path = temp.path().to_owned();
+        assert!(path.exists());
+        drop(temp);
+        assert!(!path.exists());
+        write(&dir.path().join("a/b"), b"1").unwrap();
+        write(&dir.path().join("a/b"), b"2").unwrap();
+        assert_eq!(std::fs::read(dir.path().join("a/b")).unwrap(), b"2");
+        assert_eq!(std::fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_files_of_yesterday_are_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["old.incomplete", "new.incomplete", "old.blob"] {
+            std::fs::write(dir.path().join(name), "x").unwrap();
+        }
+        for name in ["old.incomplete", "old.blob"] {
+            let file = File::options().write(true).open(dir.path().join(name)).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1)).unwrap();
+        }
+        sweep(dir.path(), |name| name.ends_with(".incomplete"));
+        let mut left: Vec<_> =
+            std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["new.incomplete", "old.blob"]);
+    }
+}

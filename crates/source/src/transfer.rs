@@ -1,0 +1,288 @@
+//! From a socket to a file that is whole: written and hashed while it comes, verified, on the disk before it has
+//! a name. Memory is a few buffers, whatever the size.
+
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::digest::{Digester, Digests, Promise};
+use crate::error::Problem;
+use crate::events::{Event, Events};
+use crate::http::{Body, Failure, pause};
+use crate::settings::Patience;
+use crate::temp::TempFile;
+
+/// Buffers between the socket and the disk.
+const BUFFERS: usize = 16;
+/// A stream of unknown length ends when less than this is free.
+const KEEP_FREE: u64 = 1 << 30;
+/// Progress is told after so many bytes.
+const STEP: u64 = 1 << 20;
+/// Free space is looked at after so many bytes of a stream of unknown length.
+const LOOK: u64 = 64 << 20;
+
+/// What is fetched, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Order<'a> {
+    /// For messages.
+    pub(crate) name: &'a str,
+    /// Bytes.
+    pub(crate) size: Option<u64>,
+    /// What must be true of its bytes, with the name of who says so.
+    pub(crate) promises: &'a [(Promise, String)],
+    /// A cut transfer goes on where it ended: the version is pinned by something that a range is answered for.
+    pub(crate) resumes: bool,
+    /// Variable that moves the cache, for messages.
+    pub(crate) variable: &'static str,
+}
+
+/// Counts bytes over the files of one transfer.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    events: Events,
+    done: u64,
+    told: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(events: Events) -> Meter {
+        Meter { events, done: 0, told: 0 }
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.done += bytes;
+        if self.done - self.told >= STEP {
+            self.told = self.done;
+            self.events.send(Event::Progress { done: self.done });
+        }
+    }
+
+    fn back_to(&mut self, done: u64) {
+        self.done = done;
+        self.told = done;
+    }
+}
+
+/// Fetches a file into `directory` under a name that nobody reads. `open` starts a body at a byte; it may start it
+/// at 0 instead.
+pub(crate) async fn fetch(
+    order: &Order<'_>,
+    temp: TempFile,
+    patience: &Patience,
+    meter: &mut Meter,
+    mut open: impl AsyncFnMut(u64) -> Result<Body, Failure>,
+) -> Result<(TempFile, Digests), Problem> {
+    let directory = temp.path().parent().map(Path::to_owned).unwrap_or_default();
+    let disk = |error: io::Error| disk_problem(&directory, &error, order.variable);
+    if let Some(size) = order.size {
+        let free = free_bytes(&directory);
+        if free.is_some_and(|free| free < size) {
+            return Err(Problem::DiskFull {
+                directory,
+                what: format!("{size} bytes are needed and {} are free", free.unwrap_or_default()),
+                variable: order.variable,
+            });
+        }
+    }
+    let git = order.promises.iter().any(|(promise, _)| matches!(promise, Promise::GitBlob(_)));
+    let git_length = if git { order.size } else { None };
+    let mut writer = Writer::start(temp.file().try_clone().map_err(disk)?, git_length);
+    let before = meter.done;
+    let mut given = Given::default();
+    let mut made = 0;
+    loop {
+        let from = if order.resumes && !given.doubtful { given.bytes } else { 0 };
+        let failure = match open(from).await {
+            Ok(body) => {
+                if body.start != given.bytes || given.doubtful {
+                    // The server does not continue: from the start, then.
+                    if body.start != 0 {
+                        return Err(Problem::Unexpected {
+                            what: format!(
+                                "byte {} of {} when byte {from} was asked for",
+                                body.start, order.name
+                            ),
+                            fix: "Run again; if it stays so, ask the publisher".into(),
+                        });
+                    }
+                    given = Given::default();
+                    meter.back_to(before);
+                    writer = writer.again(temp.file(), git_length).await.map_err(disk)?;
+                }
+                match receive(order, body, &writer, &mut given, meter, &directory).await {
+                    Ok(()) => break,
+                    Err(failure) => failure,
+                }
+            }
+            Err(failure) => failure,
+        };
+        if writer.has_ended() {
+            // The disk did: its error is the one to tell.
+            return Err(writer.finish().await.map_or_else(disk, |_| Problem::Interrupted));
+        }
+        made = pause(patience, failure, made).await?;
+    }
+    let digests = writer.finish().await.map_err(disk)?;
+    for (promise, by) in order.promises {
+        if let Err((found, promised)) = digests.check(promise) {
+            return Err(Problem::Digest { file: order.name.to_owned(), found, promised, by: by.clone() });
+        }
+    }
+    Ok((temp, digests))
+}
+
+/// What the writer was given.
+#[derive(Debug, Default)]
+struct Given {
+    bytes: u64,
+    /// It cannot be the beginning of the file.
+    doubtful: bool,
+}
+
+/// Takes one body to its end.
+async fn receive(
+    order: &Order<'_>,
+    mut body: Body,
+    writer: &Writer,
+    given: &mut Given,
+    meter: &mut Meter,
+    directory: &Path,
+) -> Result<(), Failure> {
+    let size = order.size.or(body.total);
+    let cut = |what: String| Failure::transient(Problem::CutShort { file: order.name.to_owned(), what });
+    if let (Some(size), Some(total)) = (order.size, body.total)
+        && size != total
+    {
+        return Err(Problem::Changed(order.name.to_owned()).into());
+    }
+    let mut looked = given.bytes;
+    loop {
+        let chunk = match body.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(Failure::Transient { problem: Problem::CutShort { what, .. }, .. }) => {
+                return Err(cut(format!("{} came, then: {what}", bytes_of(given.bytes, size))));
+            }
+            Err(other) => return Err(other),
+        };
+        let length = chunk.len() as u64;
+        if size.is_some_and(|size| given.bytes + length > size) {
+            given.doubtful = true;
+            return Err(cut(format!("more than its {} bytes came", size.unwrap_or_default())));
+        }
+        given.bytes += length;
+        meter.add(length);
+        if size.is_none() && given.bytes - looked >= LOOK {
+            looked = given.bytes;
+            if free_bytes(directory).is_some_and(|free| free < KEEP_FREE) {
+                return Err(Problem::DiskFull {
+                    directory: directory.to_owned(),
+                    what: "a stream of unknown length left less than 1 GiB free".into(),
+                    variable: order.variable,
+                }
+                .into());
+            }
+        }
+        writer.write(chunk).await.map_err(|()| cut("the disk".into()))?;
+    }
+    match size {
+        Some(size) if given.bytes < size => Err(cut(format!("{} came", bytes_of(given.bytes, Some(size))))),
+        _ => Ok(()),
+    }
+}
+
+fn bytes_of(received: u64, size: Option<u64>) -> String {
+    size.map_or_else(|| format!("{received} bytes"), |size| format!("{received} of {size} bytes"))
+}
+
+/// A thread that writes and hashes what it is given.
+#[derive(Debug)]
+struct Writer {
+    to: mpsc::Sender<Bytes>,
+    result: oneshot::Receiver<io::Result<Digests>>,
+}
+
+impl Writer {
+    fn start(file: File, git_length: Option<u64>) -> Writer {
+        let (to, mut from) = mpsc::channel::<Bytes>(BUFFERS);
+        let (done, result) = oneshot::channel();
+        let work = move || {
+            let mut digester = Digester::new(git_length);
+            let outcome = (|| {
+                let mut file = file;
+                while let Some(bytes) = from.blocking_recv() {
+                    file.write_all(&bytes)?;
+                    digester.update(&bytes);
+                }
+                Ok(file)
+            })();
+            drop(from);
+            let _ = done.send(outcome.and_then(|file| file.sync_all()).map(|()| digester.finish()));
+        };
+        // Where no thread can be had, the channel is closed and the first write says so.
+        let _ = std::thread::Builder::new().name("source-disk".into()).spawn(work);
+        Writer { to, result }
+    }
+
+    /// Waits until there is room, so that memory stays what the buffers are.
+    async fn write(&self, bytes: Bytes) -> Result<(), ()> {
+        self.to.send(bytes).await.map_err(|_| ())
+    }
+
+    fn has_ended(&self) -> bool {
+        self.to.is_closed()
+    }
+
+    /// Everything again from the first byte.
+    async fn again(self, file: &File, git_length: Option<u64>) -> io::Result<Writer> {
+        // What is still on its way is written first, so that it cannot come after the cut.
+        self.finish().await?;
+        let mut file = file.try_clone()?;
+        file.set_len(0)?;
+        file.rewind()?;
+        Ok(Writer::start(file, git_length))
+    }
+
+    async fn finish(self) -> io::Result<Digests> {
+        drop(self.to);
+        self.result.await.unwrap_or_else(|_| Err(io::Error::other("the writing thread ended")))
+    }
+}
+
+/// The digests of a file that is there.
+pub(crate) fn digest_file(path: &Path, git: bool) -> io::Result<Digests> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut digester = Digester::new(git.then_some(length));
+    let mut buffer = vec![0; 1 << 18];
+    let mut at = 0;
+    loop {
+        match file.read_at(&mut buffer, at)? {
+            0 => return Ok(digester.finish()),
+            count => {
+                digester.update(&buffer[..count]);
+                at += count as u64;
+            }
+        }
+    }
+}
+
+/// Bytes that can still be written below `directory`.
+fn free_bytes(directory: &Path) -> Option<u64> {
+    rustix::fs::statvfs(directory).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// An error of the disk, for people.
+pub(crate) fn disk_problem(directory: &Path, error: &io::Error, variable: &'static str) -> Problem {
+    let directory = PathBuf::from(directory);
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Problem::DiskFull { directory, what: error.to_string(), variable }
+        }
+        _ => Problem::CannotWrite { directory, cause: error.to_string(), variable },
+    }
+}
