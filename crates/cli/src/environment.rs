@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use aiperf_config::{IpVersion, Tuning};
+use aiperf_config::{IpVersion, SessionColumn, Tuning};
 
 use crate::similar;
 use crate::usage::UsageError;
@@ -30,6 +30,7 @@ enum Setter {
     Percent(fn(&mut Tuning, f64)),
     Count(fn(&mut Tuning, u32)),
     IpVersion,
+    SessionColumn,
     /// Read by [`Environment`] itself, or by the room that needs it.
     Elsewhere,
 }
@@ -65,6 +66,12 @@ pub const VARIABLES: &[Variable] = &[
         default: "0",
         help: "1 paces from a thread of its own even with one network worker",
         set: Setter::Switch(|tuning, on| tuning.pacer_thread = on),
+    },
+    Variable {
+        name: "AIPERF_DATASET_BASETEN_SESSION_COLUMN",
+        default: "the column whose values repeat more",
+        help: "The column that names the sessions of a baseten_trace: provided_session_id or poor_man_session_id",
+        set: Setter::SessionColumn,
     },
     Variable {
         name: "AIPERF_HTTP_KEEPALIVE_TIMEOUT",
@@ -277,6 +284,11 @@ impl Environment {
                         _ => return Err(refuse(name, text, "4, 6 or auto")),
                     }
                 }
+                Setter::SessionColumn => {
+                    let column = SessionColumn::ALL.into_iter().find(|column| column.name() == text);
+                    let rule = "provided_session_id or poor_man_session_id";
+                    tuning.session_column = Some(column.ok_or_else(|| refuse(name, text, rule))?);
+                }
                 Setter::Elsewhere => {}
             }
         }
@@ -331,6 +343,7 @@ mod tests {
                 Setter::Seconds(_) | Setter::Percent(_) => "7.5",
                 Setter::Count(_) => "99",
                 Setter::IpVersion => "auto",
+                Setter::SessionColumn => "poor_man_session_id",
                 Setter::Elsewhere => continue,
             };
             assert_ne!(
@@ -348,7 +361,8 @@ mod tests {
     #[test]
     fn the_documented_defaults_are_the_defaults() {
         for variable in VARIABLES {
-            let numeric = matches!(variable.set, Setter::Elsewhere) || variable.default.starts_with("no ");
+            let numeric = matches!(variable.set, Setter::Elsewhere | Setter::SessionColumn)
+                || variable.default.starts_with("no ");
             if !numeric {
                 let tuning = with(&[(variable.name, variable.default)]).tuning().unwrap();
                 assert_eq!(tuning, Tuning::default(), "{}", variable.name);

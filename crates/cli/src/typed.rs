@@ -115,12 +115,16 @@ impl Typed {
         self.get(shown).map_or(shown, |given| given.name.as_str())
     }
 
-    /// A switch: `None` when it was not given.
+    /// A switch: `None` when it was not given. Its name with `no-` in front is the opposite.
     pub fn switch(&self, shown: &str) -> Option<bool> {
-        match self.get(shown)?.values.last() {
-            Some(Value::Switch(on)) => Some(*on),
-            _ => Some(true),
-        }
+        let given = self.get(shown)?;
+        let on = match given.values.last() {
+            Some(Value::Switch(on)) => *on,
+            _ => true,
+        };
+        let opposite =
+            given.name.strip_prefix("--no-").is_some_and(|rest| shown.strip_prefix("--") == Some(rest));
+        Some(on != opposite)
     }
 
     /// Whether a switch is on.
@@ -167,10 +171,11 @@ impl Typed {
     }
 }
 
-/// The name of a flag that occurs in the arguments.
+/// The name of a flag that occurs in the arguments, the last one.
 fn name_used(flag: &Flag, arguments: &[String]) -> String {
     arguments
         .iter()
+        .rev()
         .find_map(|argument| {
             let name = argument.split_once('=').map_or(argument.as_str(), |(name, _)| name);
             flag.names.contains(&name).then(|| name.to_owned())
@@ -295,6 +300,18 @@ mod tests {
         assert_eq!(typed.count("--request-count"), Some(1000));
         assert_eq!(typed.number("--request-rate"), Some(2.5));
         assert_eq!(typed.number("--isl"), Some(20.0));
+    }
+
+    #[test]
+    fn the_opposite_name_of_a_switch_turns_it_off_and_the_last_one_counts() {
+        let open_loop = |arguments: &[&str]| typed(arguments).unwrap().switch("--open-loop-replay");
+        assert_eq!(open_loop(&[]), None);
+        assert_eq!(open_loop(&["--open-loop-replay"]), Some(true));
+        assert_eq!(open_loop(&["--no-open-loop-replay"]), Some(false));
+        assert_eq!(open_loop(&["--open-loop-replay=false"]), Some(false));
+        assert_eq!(open_loop(&["--no-open-loop-replay=false"]), Some(true));
+        assert_eq!(open_loop(&["--open-loop-replay", "--no-open-loop-replay"]), Some(false));
+        assert_eq!(open_loop(&["--no-open-loop-replay", "--open-loop-replay"]), Some(true));
     }
 
     #[test]

@@ -3,12 +3,14 @@
 
 mod credential;
 mod format;
+mod replay;
 mod run;
 mod secret;
 mod tuning;
 
 pub use credential::{basic_credential, secrets_of_url};
 pub use format::FileFormat;
+pub use replay::{SessionColumn, TraceReplay};
 pub use run::{
     Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig,
     EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, IpVersion, LoadMode, Normal, OutputConfig,

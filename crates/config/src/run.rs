@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{FileFormat, Secret, SecretUrl, Tuning};
+use crate::{FileFormat, Secret, SecretUrl, TraceReplay, Tuning};
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug)]
@@ -324,6 +324,8 @@ pub struct FileDataset {
     pub window: (Option<f64>, Option<f64>),
     /// Items per modality of a random pool: texts, images, audios, videos.
     pub pool_batch: [u32; 4],
+    /// How a trace of completions is played.
+    pub replay: TraceReplay,
 }
 
 impl FileDataset {
@@ -339,6 +341,7 @@ impl FileDataset {
             uuid_and_strip: false,
             window: (None, None),
             pool_batch: [1; 4],
+            replay: TraceReplay::default(),
         }
     }
 }
@@ -443,6 +446,8 @@ pub struct PhaseConfig {
     pub grace: Option<Duration>,
     /// Requests broken off on purpose.
     pub cancellation: Option<Cancellation>,
+    /// Longest time in which nothing is in flight and a recorded instant or a delay is waited for.
+    pub idle_gap_cap: Option<Duration>,
 }
 
 /// How much is written per request.

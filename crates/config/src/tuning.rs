@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::IpVersion;
+use crate::{IpVersion, SessionColumn};
 
 /// Settings that come from environment variables.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +45,8 @@ pub struct Tuning {
     pub console_width: u16,
     /// Smallest step of a progress bar, percent.
     pub min_update_pct: f64,
+    /// The column that names the sessions of a trace of completions; else the one whose values repeat more.
+    pub session_column: Option<SessionColumn>,
     /// Colour is allowed (`NO_COLOR` is not set).
     pub color: bool,
 }
@@ -71,6 +73,7 @@ impl Default for Tuning {
             usage_diff_pct: 10.0,
             console_width: 140,
             min_update_pct: 1.0,
+            session_column: None,
             color: true,
         }
     }

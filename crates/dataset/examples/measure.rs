@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use aiperf_clock::now;
 use aiperf_config::{
     DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling, SyntheticDataset,
+    TraceReplay,
 };
 use aiperf_dataset::{Dataset, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
@@ -33,6 +34,7 @@ fn file(path: &Path, format: FileFormat) -> DatasetSource {
         uuid_and_strip: false,
         window: (None, None),
         pool_batch: [1; 4],
+        replay: TraceReplay::default(),
     })
 }
 
@@ -57,6 +59,7 @@ fn context(tokenizer: &Tokenizer) -> OpenContext<'_> {
         seed_given: true,
         tokenizer: Some(tokenizer),
         endpoint: EndpointKind::Chat,
+        extra_inputs: None,
         streaming: true,
         fixed_schedule: false,
         apply_chat_template: false,

@@ -1,6 +1,7 @@
 //! The table of file formats: one file per format, one line here. Whatever differs from format to format is said
 //! by its entry; nothing else asks which format it has.
 
+mod baseten;
 mod inputs_json;
 mod later;
 mod media;
@@ -147,7 +148,7 @@ const TABLE: [Format; FileFormat::ALL.len()] = {
         later::BAILIAN_TRACE,
         later::BURST_GPT_TRACE,
         later::AZURE_LLM_TRACE,
-        later::BASETEN_TRACE,
+        baseten::FORMAT,
         later::SAGEMAKER_DATA_CAPTURE,
         later::TRACELAB,
         later::WEKA_TRACE,

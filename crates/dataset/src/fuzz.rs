@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Sampling};
+use aiperf_config::{
+    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Sampling, TraceReplay,
+};
 use aiperf_tokenize::Tokenizer;
 
 use crate::{Len, OpenContext, open};
@@ -20,6 +22,7 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
             seed_given: true,
             tokenizer: Some(&tokenizer),
             endpoint,
+            extra_inputs: None,
             streaming: true,
             fixed_schedule,
             apply_chat_template: false,
@@ -35,6 +38,7 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
             uuid_and_strip: false,
             window: (Some(0.0), Some(100.0)),
             pool_batch: [1; 4],
+            replay: TraceReplay::default(),
         };
         let config = DatasetConfig {
             source: DatasetSource::File(source),

@@ -16,7 +16,7 @@ use crate::record::{Row, Tally};
 use crate::source::SourceFile;
 use crate::{DatasetError, Len, Note};
 
-pub(crate) use reader::index;
+pub(crate) use reader::{collect, index};
 
 /// Records that must be read before the first request.
 const FIRST_RECORDS: u64 = 1000;

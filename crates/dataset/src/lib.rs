@@ -113,6 +113,19 @@ impl Outline {
     }
 }
 
+/// An answer as it was recorded: for debugging and for checks without a server. Answers of a run are measured fresh.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedAnswer {
+    /// The client gave up.
+    pub canceled: Option<bool>,
+    /// What was said.
+    pub text: Option<String>,
+    /// From the start to the first token, ms.
+    pub time_to_first_token_ms: Option<f64>,
+    /// From the start to the end, ms.
+    pub duration_ms: Option<f64>,
+}
+
 #[expect(clippy::len_without_is_empty, reason = "an empty dataset is an error of `open`")]
 /// Conversations by index. Shared by all threads; nothing but the index is kept in memory.
 pub trait Dataset: Send + Sync {
@@ -174,6 +187,16 @@ pub trait Dataset: Send + Sync {
     /// Turns of all conversations together, those of children included; `None` while the file is still being read.
     fn total_turns(&self) -> Option<u64>;
 
+    /// What the data say of the answer that turn `turn` of conversation `index` got when it was recorded; nothing
+    /// where they say nothing.
+    ///
+    /// # Panics
+    /// When `index` is not below `len().known()`.
+    fn recorded_answer(&self, index: u64, turn: u32) -> Result<Option<RecordedAnswer>, DatasetError> {
+        let _ = (index, turn);
+        Ok(None)
+    }
+
     /// A bad record that was found after the dataset was opened.
     fn fault(&self) -> Option<DatasetError> {
         None
@@ -196,6 +219,8 @@ pub struct OpenContext<'a> {
     pub tokenizer: Option<&'a Tokenizer>,
     /// The endpoint that the conversations go to.
     pub endpoint: EndpointKind,
+    /// Keys that are added to every body.
+    pub extra_inputs: Option<&'a serde_json::Map<String, serde_json::Value>>,
     /// Streamed answers are asked for.
     pub streaming: bool,
     /// The profiling phase plays a fixed schedule.
@@ -214,6 +239,7 @@ impl<'a> OpenContext<'a> {
             seed_given: true,
             tokenizer: None,
             endpoint: EndpointKind::Chat,
+            extra_inputs: None,
             streaming: false,
             fixed_schedule,
             apply_chat_template: false,

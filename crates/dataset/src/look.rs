@@ -96,6 +96,11 @@ impl Look {
         columns.iter().all(|column| found.contains(column))
     }
 
+    /// Whether this is a file of columns that has all of `columns`.
+    pub(crate) fn has_table_columns(&self, columns: &[&str]) -> bool {
+        self.table.as_ref().is_some_and(|table| table.columns(columns).is_ok())
+    }
+
     /// The whole of a `.json` file as one object; read once.
     pub(crate) fn document(&self) -> Option<&Map<String, Value>> {
         let read = || match &self.seen {

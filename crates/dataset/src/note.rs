@@ -56,15 +56,34 @@ pub enum Note {
         /// Their names.
         names: Vec<String>,
     },
+    /// Rows whose recorded client gave up.
+    CanceledRows {
+        /// Rows concerned.
+        rows: u64,
+    },
+    /// Rows of sessions that were not drawn.
+    NotSampled {
+        /// Rows left out.
+        rows: u64,
+    },
+    /// A key that the user sets is set by rows of the trace, too.
+    ExtraInputOverwritten {
+        /// The key.
+        key: &'static str,
+        /// The flag that leaves it to the user.
+        flag: &'static str,
+    },
 }
 
 impl Note {
     /// How loud it is.
     pub fn level(&self) -> NoteLevel {
         match self {
-            Note::OutsideWindow { .. } | Note::SplitsDropped { .. } | Note::FilesSkipped { .. } => {
-                NoteLevel::Info
-            }
+            Note::OutsideWindow { .. }
+            | Note::SplitsDropped { .. }
+            | Note::FilesSkipped { .. }
+            | Note::CanceledRows { .. }
+            | Note::NotSampled { .. } => NoteLevel::Info,
             _ => NoteLevel::Warning,
         }
     }
@@ -96,6 +115,16 @@ impl fmt::Display for Note {
                 write!(f, "the folder holds several splits; train is read, left out: {}", some(dropped))
             }
             Note::FilesSkipped { names } => write!(f, "skipped beside the parquet shards: {}", some(names)),
+            Note::CanceledRows { rows } => {
+                write!(f, "{rows} row(s) record a request that its client canceled; they are sent like the others")
+            }
+            Note::NotSampled { rows } => {
+                write!(f, "{rows} row(s) are of sessions that --trace-session-sample-ratio left out")
+            }
+            Note::ExtraInputOverwritten { key, flag } => write!(
+                f,
+                "--extra-inputs sets `{key}`, and the rows of the trace overwrite it; {flag} leaves it to --extra-inputs"
+            ),
             Note::PayloadNotStreaming => f.write_str(
                 "--streaming is set, but an authored body lacks \"stream\": true; such answers will not be streamed",
             ),
@@ -129,6 +158,14 @@ mod tests {
             (Note::OutsideWindow { rows: 7 }, NoteLevel::Info, "7 row(s)", "left out"),
             (Note::SessionsCutByWindow { sessions: 4 }, NoteLevel::Warning, "4 session(s)", "no timestamp"),
             (Note::ExtraBesidePayload { rows: 5 }, NoteLevel::Warning, "5 row(s)", "`extra` is not"),
+            (Note::CanceledRows { rows: 6 }, NoteLevel::Info, "6 row(s)", "sent like the others"),
+            (Note::NotSampled { rows: 8 }, NoteLevel::Info, "8 row(s)", "left out"),
+            (
+                Note::ExtraInputOverwritten { key: "min_tokens", flag: "--no-force-min-tokens" },
+                NoteLevel::Warning,
+                "`min_tokens`",
+                "overwrite it; --no-force-min-tokens",
+            ),
             (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
             (
                 Note::SplitsDropped { dropped: vec!["test".into(), "validation".into()] },

@@ -20,6 +20,8 @@ fn built_formats_are_recognised() {
         ("mooncake_hash.jsonl", FileFormat::MooncakeTrace, true),
         ("mooncake_sessions.jsonl", FileFormat::MooncakeTrace, true),
         ("mooncake_payload.jsonl", FileFormat::MooncakeTrace, true),
+        ("baseten.parquet", FileFormat::BasetenTrace, true),
+        ("baseten_minimal.parquet", FileFormat::BasetenTrace, true),
         ("raw_payload_dir", FileFormat::RawPayload, false),
         ("inputs.json", FileFormat::InputsJson, false),
     ] {
@@ -43,7 +45,6 @@ fn later_formats_are_refused_by_name() {
         ("tracelab.jsonl", "tracelab"),
         ("weka_trace.json", "weka_trace"),
         ("speed_bench/qualitative.jsonl", "speed_bench_qualitative"),
-        ("baseten_minimal.parquet", "baseten_trace"),
     ] {
         let error = detect(&data(name)).unwrap_err();
         assert!(matches!(error, DatasetError::NotBuilt { .. }), "{name}: {error}");

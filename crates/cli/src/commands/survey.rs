@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Sampling};
+use aiperf_config::{
+    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Sampling, TraceReplay,
+};
 use aiperf_dataset::{Dataset, DatasetError, OpenContext, Survey};
 
 /// Opens a file to look at it; what is wrong with it is in `survey`.
@@ -23,6 +25,7 @@ pub(super) fn open(
         uuid_and_strip: false,
         window: (None, None),
         pool_batch: [1; 4],
+        replay: TraceReplay::default(),
     };
     let config = DatasetConfig {
         source: DatasetSource::File(file),
@@ -37,6 +40,7 @@ pub(super) fn open(
         seed_given: true,
         tokenizer: None,
         endpoint: EndpointKind::Chat,
+        extra_inputs: None,
         streaming: false,
         fixed_schedule: false,
         apply_chat_template: false,

@@ -1,6 +1,6 @@
 //! Flags of the group "Conversation Input".
 
-use super::{ABOVE_0, AT_LEAST_0, AT_LEAST_1, Flag, Group, Kind, Later};
+use super::{ABOVE_0, AT_LEAST_0, AT_LEAST_1, Flag, Group, Kind};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -78,15 +78,14 @@ pub(super) const FLAGS: &[Flag] = &[
         "--max-idle-gap-cap-seconds",
         &["--max-idle-gap-cap-seconds"],
         Group::ConversationInput,
-        Kind::Seconds(AT_LEAST_0),
+        Kind::Seconds(ABOVE_0),
     )
     .value("SECONDS")
-    .not_yet(Later::BasetenReplay)
-    .help("Shorten gaps in which nothing runs"),
+    .help("Longest time without a request in the replay of a baseten_trace, after --replay-speedup"),
     Flag::new("--replay-speedup", &["--replay-speedup"], Group::ConversationInput, Kind::Number(ABOVE_0))
         .value("FACTOR")
-        .not_yet(Later::BasetenReplay)
-        .help("Play faster than recorded"),
+        .shown_default("1")
+        .help("Play a baseten_trace so many times as fast: times and delays are divided by it"),
     Flag::new(
         "--open-loop-replay",
         &["--open-loop-replay", "--no-open-loop-replay"],
@@ -94,16 +93,16 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Switch,
     )
     .default("True")
-    .not_yet(Later::BasetenReplay)
-    .help("Play on recorded times"),
+    .help(
+        "Send each turn of a baseten_trace at its recorded time; else after the answer before it and the recorded think \
+         time",
+    ),
     Flag::new("--open-loop-strict", &["--open-loop-strict"], Group::ConversationInput, Kind::Switch)
         .default("False")
-        .not_yet(Later::BasetenReplay)
-        .help("Each row on its own time"),
+        .help("Send each row of a baseten_trace at its recorded time, whether the turn before it was answered or not"),
     Flag::new("--omit-kv-hints", &["--omit-kv-hints"], Group::ConversationInput, Kind::Switch)
         .default("False")
-        .not_yet(Later::BasetenReplay)
-        .help("Leave out cache hints"),
+        .help("Leave hash_ids and block_size of a baseten_trace out of bodies"),
     Flag::new(
         "--force-min-tokens",
         &["--force-min-tokens", "--no-force-min-tokens"],
@@ -111,6 +110,5 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Switch,
     )
     .default("True")
-    .not_yet(Later::BasetenReplay)
-    .help("Force recorded output lengths"),
+    .help("Demand answers as long as a baseten_trace records, with min_tokens"),
 ];

@@ -1,6 +1,6 @@
 //! Flags of the group "Input".
 
-use super::{ABOVE_0, Flag, Group, Kind, Later};
+use super::{Flag, Group, Kind, Later, PART};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--extra-inputs", &["--extra-inputs"], Group::Input, Kind::Texts).value("KEY:VALUE").default("[]").help("Keys added to every request body: key:value pairs (several with commas or spaces), or one JSON object. true, false, null and numbers become JSON values"),
@@ -17,6 +17,6 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--dataset-sampling-strategy", &["--dataset-sampling-strategy"], Group::Input, Kind::Choice).value("WAY").shown_default("sequential").choices(&["random", "sequential", "shuffle"]).help("Order in which conversations are drawn"),
     Flag::new("--allow-dataset-wrap", &["--allow-dataset-wrap", "--no-allow-dataset-wrap"], Group::Input, Kind::Switch).default("False").not_yet(Later::AgenticReplay).help("Start over when a lane runs out of sessions"),
     Flag::new("--random-seed", &["--random-seed"], Group::Input, Kind::Count { min: 0 }).value("N").help("Seed of every random draw; the same seed gives the same requests in the same order. Without it one is drawn, and recorded"),
-    Flag::new("--trace-session-sample-ratio", &["--trace-session-sample-ratio"], Group::Input, Kind::Number(ABOVE_0)).value("SHARE").not_yet(Later::BasetenReplay).help("Share of recorded sessions to keep"),
+    Flag::new("--trace-session-sample-ratio", &["--trace-session-sample-ratio"], Group::Input, Kind::Number(PART)).value("SHARE").help("Share of the sessions of a baseten_trace to replay, each as a whole; the same ones only with --random-seed"),
     Flag::new("--config", &["--config", "-f"], Group::Input, Kind::Path).value("FILE").not_yet(Later::ConfigFiles).help("Read the run from a YAML file"),
 ];

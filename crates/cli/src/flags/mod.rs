@@ -168,6 +168,7 @@ const TOKENS: Bounds = Bounds { min: 0.0, above: false, max: 2e7, rule: "a numbe
 const AT_LEAST_1: Bounds = Bounds { min: 1.0, above: false, max: f64::MAX, rule: "a number, 1 or more" };
 const ABOVE_0: Bounds = Bounds { min: 0.0, above: true, max: f64::MAX, rule: "a number above 0" };
 const SHARE: Bounds = Bounds { min: 0.0, above: false, max: 1.0, rule: "a share from 0 to 1" };
+const PART: Bounds = Bounds { min: 0.0, above: true, max: 1.0, rule: "a share above 0 and up to 1" };
 const PERCENT: Bounds =
     Bounds { min: 0.0, above: true, max: 100.0, rule: "a percentage above 0 and up to 100" };
 
@@ -212,8 +213,6 @@ pub enum Later {
     RemoteInput,
     /// The replay of agentic traces.
     AgenticReplay,
-    /// The replay of Baseten traces.
-    BasetenReplay,
     /// Configuration files.
     ConfigFiles,
     /// Goodput and time slices.
@@ -266,7 +265,6 @@ impl Later {
             Later::PublicDatasets => "public data sets",
             Later::RemoteInput => "data sets that are fetched from elsewhere",
             Later::AgenticReplay => "the replay of agentic traces",
-            Later::BasetenReplay => "the replay of Baseten traces",
             Later::ConfigFiles => "configuration files",
             Later::Goodput => "goodput and time slices",
             Later::Plots => "plots",

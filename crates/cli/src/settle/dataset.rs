@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use aiperf_config::{
     Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
-    FixedSchedule, Normal, Sampling, redact_text,
+    FixedSchedule, Normal, Sampling, Tuning, redact_text,
 };
 
 use super::endpoint::duration;
-use super::{DatasetProbe, Note, refuse_all, synthetic};
+use super::{DatasetProbe, Note, refuse_all, replay, synthetic};
 use crate::flags::Later;
 use crate::typed::Typed;
 use crate::usage::UsageError;
@@ -37,6 +37,7 @@ const MEDIA_BATCHES: [&str; 3] = ["--image-batch-size", "--audio-batch-size", "-
 pub(super) fn settle(
     typed: &Typed,
     endpoint: &EndpointConfig,
+    tuning: &Tuning,
     probe: &dyn DatasetProbe,
     notes: &mut Vec<Note>,
 ) -> Result<(DatasetConfig, Option<FixedSchedule>), UsageError> {
@@ -46,7 +47,7 @@ pub(super) fn settle(
         _ => Sampling::Sequential,
     };
     let (source, schedule) = if let Some(path) = typed.text("--input-file") {
-        let (file, schedule) = file(typed, path, sampling, probe, notes)?;
+        let (file, schedule) = file(typed, path, sampling, tuning, probe, notes)?;
         (DatasetSource::File(file), schedule)
     } else {
         refuse_file_flags(typed)?;
@@ -89,6 +90,12 @@ fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {
     )?;
     refuse_all(
         typed,
+        &replay::FLAGS,
+        "shapes the replay of a trace of completions",
+        "add --input-file with a baseten_trace, or drop it",
+    )?;
+    refuse_all(
+        typed,
         &OFFSETS,
         "needs a fixed schedule",
         "add --input-file with a trace that has times, or drop it",
@@ -109,6 +116,7 @@ fn file(
     typed: &Typed,
     text: &str,
     sampling: Sampling,
+    tuning: &Tuning,
     probe: &dyn DatasetProbe,
     notes: &mut Vec<Note>,
 ) -> Result<(FileDataset, Option<FixedSchedule>), UsageError> {
@@ -165,8 +173,15 @@ fn file(
         ));
     }
     let pool_batch = pool_batch(typed, format, &path)?;
-    let schedule = schedule(typed, &path, format, found.is_some_and(|found| found.promotes), probe)?;
-    if let Some((_, promoted)) = schedule {
+    let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
+    let mut schedule = schedule(typed, &path, format, found.is_some_and(|found| found.promotes), probe)?;
+    if schedule.is_none() {
+        replay::without_schedule(typed, &replay, notes);
+    }
+    if let Some((schedule, promoted)) = &mut schedule {
+        // The offset is recorded time, the schedule is that of the replay.
+        schedule.zero_ms = schedule.zero_ms.map(|zero| zero / replay.speedup);
+        let promoted = *promoted;
         if sampling != Sampling::Sequential {
             return Err(UsageError::combination(
                 format!(
@@ -210,6 +225,7 @@ fn file(
         uuid_and_strip: typed.is_on("--uuid-and-strip"),
         window,
         pool_batch,
+        replay,
     };
     Ok((file, schedule.map(|(schedule, _)| schedule)))
 }

@@ -8,13 +8,15 @@ mod output;
 pub(crate) mod pairs;
 mod phases;
 mod probe;
+mod replay;
 mod runtime;
 mod synthetic;
 mod tokenizer;
 
 use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
 
-use aiperf_config::RunConfig;
+use aiperf_config::{DatasetConfig, DatasetSource, RunConfig};
 
 pub use probe::{DatasetProbe, Files, Found, Timing};
 
@@ -66,8 +68,8 @@ pub fn settle(
     let model = model(typed)?;
     let endpoint = endpoint::settle(typed, &mut notes)?;
     let seed = typed.count("--random-seed");
-    let (dataset, schedule) = dataset::settle(typed, &endpoint, probe, &mut notes)?;
-    let phases = phases::settle(typed, schedule)?;
+    let (dataset, schedule) = dataset::settle(typed, &endpoint, &tuning, probe, &mut notes)?;
+    let phases = phases::settle(typed, schedule, idle_gap_cap(&dataset))?;
     let output = output::settle(typed, environment, &model, &endpoint, &phases)?;
     let tokenizer = tokenizer::settle(typed, &model, &endpoint, &mut notes);
     let runtime = runtime::settle(typed, environment)?;
@@ -91,6 +93,14 @@ pub fn settle(
     };
     config.input_config = input_config::build(typed, &config);
     Ok(Settled { config, notes })
+}
+
+/// Longest time in which a replay idles.
+fn idle_gap_cap(dataset: &DatasetConfig) -> Option<Duration> {
+    match &dataset.source {
+        DatasetSource::File(file) => file.replay.idle_gap_cap,
+        DatasetSource::Synthetic(_) => None,
+    }
 }
 
 /// 64 bits that the operating system drew: the standard library keys its hash maps with them.

@@ -1,5 +1,7 @@
 //! When requests are sent: at most one warmup, then the measured phase.
 
+use std::time::Duration;
+
 use aiperf_config::{Arrival, Cancellation, FixedSchedule, LoadMode, PhaseConfig, RampTimes, StopRule};
 use aiperf_types::PhaseKind;
 
@@ -12,8 +14,12 @@ use crate::usage::UsageError;
 const DEFAULT_REQUESTS: u64 = 10;
 const DEFAULT_GRACE: f64 = 30.0;
 
-pub(super) fn settle(typed: &Typed, schedule: Option<FixedSchedule>) -> Result<Vec<PhaseConfig>, UsageError> {
-    let profiling = profiling(typed, schedule)?;
+pub(super) fn settle(
+    typed: &Typed,
+    schedule: Option<FixedSchedule>,
+    idle_gap_cap: Option<Duration>,
+) -> Result<Vec<PhaseConfig>, UsageError> {
+    let profiling = PhaseConfig { idle_gap_cap, ..profiling(typed, schedule)? };
     let warmup = warmup(typed, &profiling)?;
     Ok(warmup.into_iter().chain(std::iter::once(profiling)).collect())
 }
@@ -70,6 +76,7 @@ fn profiling(typed: &Typed, schedule: Option<FixedSchedule>) -> Result<PhaseConf
             None => None,
         },
         cancellation: cancellation(typed)?,
+        idle_gap_cap: None,
     })
 }
 
@@ -199,5 +206,6 @@ fn warmup(typed: &Typed, profiling: &PhaseConfig) -> Result<Option<PhaseConfig>,
         stop,
         grace: seconds(typed, "--warmup-grace-period")?,
         cancellation: None,
+        idle_gap_cap: None,
     }))
 }

@@ -8,6 +8,7 @@ use aiperf_cli::flags;
 use crate::support::{Told, settle_with, words};
 
 const FILE: &str = "--input-file @mooncake_hash.jsonl --custom-dataset-type mooncake_trace";
+const TRACE: &str = "--input-file @baseten.parquet --custom-dataset-type baseten_trace";
 const POOL: &str = "--input-file @random_pool.jsonl --custom-dataset-type random_pool";
 
 /// Each flag with a value, and what must stand beside it.
@@ -77,6 +78,13 @@ const USES: &[(&str, &str)] = &[
     ("--conversation-turn-delay-stddev 2", ""),
     ("--conversation-turn-delay-ratio 2", ""),
     ("--inter-turn-delay-cap-seconds 2", ""),
+    ("--max-idle-gap-cap-seconds 2", TRACE),
+    ("--replay-speedup 2", TRACE),
+    ("--no-open-loop-replay", TRACE),
+    ("--open-loop-strict", TRACE),
+    ("--omit-kv-hints", TRACE),
+    ("--no-force-min-tokens", TRACE),
+    ("--trace-session-sample-ratio 0.5", TRACE),
     ("--isl 2", ""),
     ("--isl-stddev 2", ""),
     ("--isl-block-size 2", FILE),
@@ -129,10 +137,15 @@ fn each_accepted_flag_changes_the_run() {
     }
 }
 
+/// The flag that a line uses, by the name that its row shows.
+fn named(line: &str) -> &str {
+    let name = line.split(' ').next().unwrap_or_default();
+    flags::find(name).map_or(name, |flag| flag.shown)
+}
+
 #[test]
 fn each_accepted_flag_is_in_that_test() {
-    let tested: BTreeSet<&str> =
-        USES.iter().map(|(flag, _)| flag.split(' ').next().unwrap_or_default()).chain(APART).collect();
+    let tested: BTreeSet<&str> = USES.iter().map(|(flag, _)| named(flag)).chain(APART).collect();
     let accepted: BTreeSet<&str> = flags::all().filter(|flag| flag.acts()).map(|flag| flag.shown).collect();
     assert_eq!(tested, accepted);
 }

@@ -31,14 +31,6 @@ pub(crate) const AZURE_LLM_TRACE: Format = Format {
     ..Format::new(FileFormat::AzureLlmTrace, Files::Csv, "one request")
 };
 
-pub(crate) const BASETEN_TRACE: Format = Format {
-    fits: |_, look| {
-        let core = ["timestamp_start_unix_ms", "prompt", "input_tokens", "output_tokens"];
-        look.table.as_ref().is_some_and(|table| table.columns(&core).is_ok())
-    },
-    ..Format::new(FileFormat::BasetenTrace, Files::Parquet, "one request")
-};
-
 pub(crate) const SAGEMAKER_DATA_CAPTURE: Format = Format {
     fits: |_, look| {
         let keys = ["captureData", "eventMetadata"];

@@ -57,7 +57,7 @@ pub(crate) fn index(
 }
 
 /// Keeps the fault of a record when a dataset is only looked at; an error otherwise.
-pub(super) fn collect(survey: Option<&Survey>, fault: DatasetError) -> Result<(), DatasetError> {
+pub(crate) fn collect(survey: Option<&Survey>, fault: DatasetError) -> Result<(), DatasetError> {
     match survey {
         Some(survey) => {
             survey.take(fault);

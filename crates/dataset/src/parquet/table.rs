@@ -284,6 +284,40 @@ impl Table {
         fields.filter(|(_, field)| types::has_floats(field.data_type())).map(|(index, _)| index)
     }
 
+    /// How many cells of a column are null, where the file says so.
+    pub(crate) fn nulls(&self, name: &str) -> Option<u64> {
+        let Store::Parquet(parquet) = &self.store else { return None };
+        let column = self.schema.index_of(name).ok()?;
+        let metadata = parquet.plain.metadata();
+        let descriptor = metadata.file_metadata().schema_descr();
+        metadata
+            .row_groups()
+            .iter()
+            .flat_map(|group| (0..group.num_columns()).map(move |leaf| (group, leaf)))
+            .filter(|(_, leaf)| descriptor.get_column_root_idx(*leaf) == column)
+            .map(|(group, leaf)| match descriptor.column(leaf).max_def_level() {
+                0 => Some(0),
+                _ => group.column(leaf).statistics()?.null_count_opt(),
+            })
+            .sum()
+    }
+
+    /// Bytes of a column before compression; 0 where they are not stored but mapped.
+    pub(crate) fn stored_bytes(&self, name: &str) -> u64 {
+        let (Store::Parquet(parquet), Ok(column)) = (&self.store, self.schema.index_of(name)) else {
+            return 0;
+        };
+        let metadata = parquet.plain.metadata();
+        let descriptor = metadata.file_metadata().schema_descr();
+        let leaves =
+            |group: usize| (0..metadata.row_group(group).num_columns()).map(move |leaf| (group, leaf));
+        (0..metadata.num_row_groups())
+            .flat_map(leaves)
+            .filter(|(_, leaf)| descriptor.get_column_root_idx(*leaf) == column)
+            .map(|(group, leaf)| metadata.row_group(group).column(leaf).uncompressed_size().max(0) as u64)
+            .sum()
+    }
+
     /// The type of a column by name.
     pub(crate) fn column_type(&self, name: &str) -> Option<&DataType> {
         self.schema.field_with_name(name).ok().map(arrow_schema::Field::data_type)

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use aiperf_config::{
     DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling, SyntheticDataset,
+    TraceReplay,
 };
 use aiperf_dataset::{Dataset, DatasetError, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
@@ -43,6 +44,7 @@ pub fn file(path: impl AsRef<Path>, format: FileFormat) -> FileDataset {
         uuid_and_strip: false,
         window: (None, None),
         pool_batch: [1; 4],
+        replay: TraceReplay::default(),
     }
 }
 
@@ -76,6 +78,7 @@ pub fn context(tokenizer: &Tokenizer) -> OpenContext<'_> {
         seed_given: true,
         tokenizer: Some(tokenizer),
         endpoint: EndpointKind::Chat,
+        extra_inputs: None,
         streaming: false,
         fixed_schedule: false,
         apply_chat_template: false,

@@ -4,64 +4,17 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use aiperf_clock::{Mono, nanos};
-use aiperf_config::{Arrival, FixedSchedule, LoadMode, PhaseConfig, StopRule};
+use aiperf_config::{FixedSchedule, LoadMode, StopRule};
 use aiperf_types::PlanInstants;
 use rand::RngExt as _;
 use rand_chacha::ChaCha12Rng;
 
 use super::branches::{Branches, Kin};
-use super::{Arrivals, CapRamp, Draw, Issue, NewSession, RateCurve, SessionKey, SessionSource, Wake};
+use super::idle::IdleGap;
+use super::{Arrivals, CapRamp, Draw, Issue, NewSession, Plan, RateCurve, SessionKey, SessionSource, Wake};
 
 /// How soon a source that had nothing yet is asked again, ns.
 const RETRY_NS: u64 = 200_000;
-
-/// What a phase is to do, in the machine's terms.
-#[derive(Debug)]
-pub struct Plan {
-    /// What makes first turns due.
-    pub mode: LoadMode,
-    /// Cap on live sessions.
-    pub cap: Option<CapRamp>,
-    /// Rate ramp, seconds.
-    pub rate_ramp_sec: f64,
-    /// Time after T0 at which the rate ramp takes its first step, seconds (`AIPERF_TIMING_RATE_RAMP_UPDATE_INTERVAL`).
-    pub rate_first_step_sec: f64,
-    /// What ends issuing.
-    pub stop: StopRule,
-    /// Share of turns that the client breaks off.
-    pub cancel_share: f64,
-    /// Schedule time that may be given up when behind (`AIPERF_TIMING_MAX_CATCHUP_SECONDS`), ns.
-    pub max_catch_up_ns: Option<u64>,
-    /// Draws of arrivals.
-    pub arrival_rng: ChaCha12Rng,
-    /// Draws of cancellations.
-    pub cancel_rng: ChaCha12Rng,
-    /// Draws of think times.
-    pub think_rng: ChaCha12Rng,
-}
-
-impl Plan {
-    /// The plan of a settled phase.
-    pub fn new(
-        phase: &PhaseConfig,
-        arrival_rng: ChaCha12Rng,
-        cancel_rng: ChaCha12Rng,
-        think_rng: ChaCha12Rng,
-    ) -> Plan {
-        Plan {
-            mode: phase.mode,
-            cap: phase.concurrency.map(|cap| CapRamp::new(cap, phase.ramps.concurrency.map_or(0, nanos))),
-            rate_ramp_sec: phase.ramps.rate.map_or(0.0, |ramp| ramp.as_secs_f64()),
-            rate_first_step_sec: 0.1,
-            stop: phase.stop,
-            cancel_share: phase.cancellation.map_or(0.0, |cancellation| cancellation.share),
-            max_catch_up_ns: None,
-            arrival_rng,
-            cancel_rng,
-            think_rng,
-        }
-    }
-}
 
 /// How a turn came back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +50,8 @@ pub struct Counts {
     pub max_in_flight: u32,
     /// Schedule time given up to catch up, ns.
     pub catch_up_ns: u64,
+    /// By how much the plan moved up where nothing was in flight for longer than wanted, ns.
+    pub moved_up_ns: u64,
     /// Latest due instant of a turn that was issued (intended rate).
     pub last_due: Option<Mono>,
     /// Instant issuing ended.
@@ -115,7 +70,17 @@ pub(super) struct Session<T> {
 /// A first turn drawn but not yet issued.
 struct Pending<T> {
     session: NewSession<T>,
-    due: Mono,
+    /// As planned; on the clock once it has come.
+    due: Due,
+}
+
+/// When a first turn is due.
+#[derive(Clone, Copy)]
+enum Due {
+    /// At this instant of the plan, which may still move up.
+    Planned(Mono),
+    /// It was due then, and a cap holds it.
+    Reached(Mono),
 }
 
 /// The state machine.
@@ -128,13 +93,14 @@ pub struct Schedule<S: SessionSource> {
     cancel_rng: ChaCha12Rng,
     max_catch_up_ns: Option<u64>,
     pub(super) t0: Mono,
+    pub(super) idle: IdleGap,
     deadline: Option<Mono>,
     pub(super) open: bool,
     pub(super) sessions: Vec<Option<Session<S::Ticket>>>,
     pub(super) free_keys: Vec<u32>,
     live: u32,
     pub(super) in_flight: u32,
-    /// Continuation turns: (ready instant, order, session).
+    /// Continuation turns: (ready instant of the plan, order, session).
     continuations: BinaryHeap<Reverse<(Mono, u64, SessionKey)>>,
     pub(super) order: u64,
     /// The conversation drawn for the next new session and kept until it starts.
@@ -209,6 +175,7 @@ impl<S: SessionSource> Schedule<S> {
             cancel_rng: plan.cancel_rng,
             max_catch_up_ns: plan.max_catch_up_ns,
             t0,
+            idle: IdleGap::new(plan.idle_gap_cap_ns, t0),
             deadline: plan.stop.duration.map(|duration| t0.plus(nanos(duration))),
             open: true,
             sessions: Vec::new(),
@@ -276,6 +243,7 @@ impl<S: SessionSource> Schedule<S> {
     /// A turn came back at `at`.
     pub fn returned(&mut self, key: SessionKey, at: Mono, ending: TurnEnding) {
         self.in_flight -= 1;
+        self.idle.returned(at);
         match ending {
             TurnEnding::Finished => self.counts.returned += 1,
             TurnEnding::Cut => self.counts.cut += 1,
@@ -293,8 +261,9 @@ impl<S: SessionSource> Schedule<S> {
         }
     }
 
-    /// When the next turn of a session is ready that returned at `at`.
+    /// When the next turn of a session is ready that returned at `at`, as an instant of the plan.
     pub(super) fn next_ready(&self, key: SessionKey, at: Mono) -> Mono {
+        let at = self.idle.planned(at);
         let Some(session) = self.sessions.get(key.0 as usize).and_then(Option::as_ref) else { return at };
         let timing = self.source.timing(session.conversation, session.next);
         match (&self.mode, timing.timestamp_ms) {
@@ -324,14 +293,44 @@ impl<S: SessionSource> Schedule<S> {
             self.poll_branches(now, out);
         }
         if self.open {
-            match self.mode {
-                Mode::Burst => self.poll_burst(now, out),
-                Mode::Rate { .. } => self.poll_rate(now, out),
-                Mode::Fixed { .. } => self.poll_fixed(now, out),
+            self.poll_mode(now, out);
+            if self.close_gap(now) {
+                self.poll_mode(now, out);
             }
             self.close_if_finished(now);
         }
         self.wake(now)
+    }
+
+    fn poll_mode(&mut self, now: Mono, out: &mut Vec<Issue<S::Ticket>>) {
+        match self.mode {
+            Mode::Burst => self.poll_burst(now, out),
+            Mode::Rate { .. } => self.poll_rate(now, out),
+            Mode::Fixed { .. } => self.poll_fixed(now, out),
+        }
+    }
+
+    /// Moves the plan up when nothing is in flight and what comes next is too far off; whether it moved so far that
+    /// something is due.
+    fn close_gap(&mut self, now: Mono) -> bool {
+        let other_timers = self.branches.is_some();
+        if !self.idle.is_capped()
+            || other_timers
+            || self.in_flight > 0
+            || matches!(self.mode, Mode::Rate { .. })
+        {
+            return false;
+        }
+        let continuation = self.continuations.peek().map(|&Reverse((ready, _, _))| ready);
+        // One that a cap holds waits for a session to end, not for a time.
+        let first = match &self.pending {
+            Some(Pending { due: Due::Planned(due), .. }) if !self.blocks_sessions() => Some(*due),
+            _ => None,
+        };
+        let Some(next) = continuation.into_iter().chain(first).min() else { return false };
+        self.idle.close(self.idle.clock(next));
+        self.counts.moved_up_ns = self.idle.moved_ns();
+        self.idle.clock(next) <= now
     }
 
     /// Conditions that block every turn.
@@ -357,9 +356,9 @@ impl<S: SessionSource> Schedule<S> {
     /// A continuation that is ready by `by`.
     fn pop_continuation(&mut self, by: Mono) -> Option<(Mono, SessionKey)> {
         match self.continuations.peek() {
-            Some(&Reverse((ready, _, key))) if ready <= by => {
+            Some(&Reverse((ready, _, key))) if self.idle.clock(ready) <= by => {
                 self.continuations.pop();
-                Some((ready, key))
+                Some((self.idle.clock(ready), key))
             }
             _ => None,
         }
@@ -376,7 +375,7 @@ impl<S: SessionSource> Schedule<S> {
                         }
                         _ => self.t0,
                     };
-                    self.pending = Some(Pending { session, due });
+                    self.pending = Some(Pending { session, due: Due::Planned(due) });
                 }
                 Draw::NotYet => self.retry = true,
                 Draw::Exhausted => self.exhausted = true,
@@ -464,11 +463,17 @@ impl<S: SessionSource> Schedule<S> {
             if self.blocks_sessions() || !self.prepare() {
                 return;
             }
-            let Some(due) = self.pending.as_ref().map(|pending| pending.due) else { return };
+            let Some(due) = self.pending_due() else { return };
             if due > now {
                 return;
             }
-            let Some(slot) = self.slot_by(now) else { return };
+            let slot = self.slot_by(now);
+            let Some(slot) = slot else {
+                if let Some(pending) = &mut self.pending {
+                    pending.due = Due::Reached(due);
+                }
+                return;
+            };
             // Held by the cap: let go when the slot it takes became free.
             let let_go = due.max(slot);
             self.start(
@@ -478,12 +483,20 @@ impl<S: SessionSource> Schedule<S> {
         }
     }
 
+    /// When the pending first turn is due, on the clock.
+    fn pending_due(&self) -> Option<Mono> {
+        self.pending.as_ref().map(|pending| match pending.due {
+            Due::Planned(due) => self.idle.clock(due),
+            Due::Reached(due) => due,
+        })
+    }
+
     /// The recorded instant of the next turn of a session, where it has one.
     pub(super) fn recorded(&self, key: SessionKey) -> Option<Mono> {
         let Mode::Fixed { zero_ms } = &self.mode else { return None };
         let session = self.sessions.get(key.0 as usize)?.as_ref()?;
         let ms = self.source.timing(session.conversation, session.next).timestamp_ms?;
-        Some(schedule_instant(self.t0, *zero_ms, ms))
+        Some(self.idle.clock(schedule_instant(self.t0, *zero_ms, ms)))
     }
 
     /// Starts the pending conversation.
@@ -587,8 +600,9 @@ impl<S: SessionSource> Schedule<S> {
         }
         let held = self.slot_by(end.minus(1)).is_none();
         while !self.blocks_sessions() && self.prepare() {
-            match self.pending.take() {
-                Some(pending) if pending.due < end => {
+            let due = self.pending_due();
+            match self.pending.take().and(due) {
+                Some(due) if due < end => {
                     self.counts.planned += 1;
                     if held {
                         self.counts.skipped += 1;
@@ -622,9 +636,9 @@ impl<S: SessionSource> Schedule<S> {
             }
         } else {
             if let Some(&Reverse((ready, _, _))) = self.continuations.peek() {
-                at(ready);
+                at(self.idle.clock(ready));
             }
-            let due = self.pending.as_ref().map(|pending| pending.due);
+            let due = self.pending_due();
             if let Some(due) = due.filter(|&due| due > now) {
                 at(due);
             } else if let Some(opening) = self.slots.as_ref().and_then(Slots::next_opening)
@@ -649,29 +663,4 @@ fn schedule_instant(t0: Mono, zero_ms: Option<f64>, ms: f64) -> Mono {
 
 pub(super) fn ms_to_ns(ms: f64) -> u64 {
     (ms * 1e6).max(0.0).round() as u64
-}
-
-impl Plan {
-    /// A closed loop of `cap` sessions, for tests and probes.
-    pub fn burst(cap: u32, stop: StopRule, rng: ChaCha12Rng) -> Plan {
-        Plan {
-            mode: LoadMode::Burst,
-            cap: Some(CapRamp::new(cap, 0)),
-            rate_ramp_sec: 0.0,
-            rate_first_step_sec: 0.1,
-            stop,
-            cancel_share: 0.0,
-            max_catch_up_ns: None,
-            arrival_rng: rng.clone(),
-            cancel_rng: rng.clone(),
-            think_rng: rng,
-        }
-    }
-
-    /// The same plan in an open loop.
-    #[must_use]
-    pub fn with_rate(mut self, rate: f64, arrival: Arrival) -> Plan {
-        self.mode = LoadMode::Rate { rate, arrival };
-        self
-    }
 }

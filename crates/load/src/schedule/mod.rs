@@ -5,7 +5,9 @@ mod arrivals;
 #[cfg(test)]
 mod branch_tests;
 mod branches;
+mod idle;
 mod machine;
+mod plan;
 mod ramp;
 #[cfg(test)]
 mod tests;
@@ -17,7 +19,8 @@ use aiperf_types::{BranchPlan, PlanInstants};
 
 pub use arrivals::{Arrivals, RateCurve};
 pub use branches::{BranchCounts, Family};
-pub use machine::{Counts, Plan, Schedule, TurnEnding};
+pub use machine::{Counts, Schedule, TurnEnding};
+pub use plan::Plan;
 pub use ramp::CapRamp;
 
 /// A live session, by its place in the session table.

@@ -12,6 +12,8 @@ use rand_chacha::rand_core::SeedableRng;
 
 use super::*;
 
+mod idle;
+
 const MS: u64 = 1_000_000;
 const T0: Mono = Mono(1_000_000_000_000);
 

@@ -84,6 +84,7 @@ pub(crate) fn config(dir: &Path) -> RunConfig {
             stop: StopRule::default(),
             grace: None,
             cancellation: None,
+            idle_gap_cap: None,
         }],
         failed_request_threshold: None,
         network_latency_mean_ms: None,

@@ -83,6 +83,7 @@ fn open_dataset(config: &RunConfig, tokenizer: Option<&Tokenizer>) -> Result<Arc
         seed_given: config.seed_given,
         tokenizer,
         endpoint: config.endpoint.kind,
+        extra_inputs: Some(&config.endpoint.extra_inputs),
         streaming: config.endpoint.streaming,
         fixed_schedule: matches!(config.profiling().mode, LoadMode::FixedSchedule(_)),
         apply_chat_template: config.tokenizer.apply_chat_template,
