@@ -6,6 +6,7 @@ mod format;
 mod replay;
 mod run;
 mod secret;
+mod signed;
 mod tuning;
 
 pub use credential::{basic_credential, secrets_of_url};
@@ -18,4 +19,5 @@ pub use run::{
     TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, redact_text};
+pub use signed::{Signature, identity, signature};
 pub use tuning::Tuning;

@@ -97,7 +97,7 @@ pub fn is_secret_header(name: &str) -> bool {
 }
 
 /// Query parameters that sign a URL or carry a key, compared without case.
-const SECRET_PARAMETERS: [&str; 18] = [
+const SECRET_PARAMETERS: [&str; 19] = [
     "x-amz-signature",
     "x-amz-credential",
     "x-amz-security-token",
@@ -116,10 +116,14 @@ const SECRET_PARAMETERS: [&str; 18] = [
     "api-key",
     "key",
     "password",
+    "secret",
 ];
 
 pub(crate) fn is_secret_parameter(name: &str) -> bool {
-    SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+    // A name may be percent-encoded: the server decodes it, too.
+    let decoded = url::form_urlencoded::parse(name.as_bytes()).next();
+    let name = decoded.map_or_else(|| name.to_ascii_lowercase(), |(name, _)| name.to_ascii_lowercase());
+    SECRET_PARAMETERS.contains(&name.as_str())
 }
 
 /// `text` with the credentials of every URL in it hidden: user info, and the values of signing parameters.

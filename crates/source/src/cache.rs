@@ -1,3 +1,4 @@
 //! Caches on disk.
 
 pub(crate) mod hub;
+pub(crate) mod remote;

@@ -1,13 +1,14 @@
 //! What each scheme must be able to do. One file per scheme; nothing outside them knows how a source is asked.
 
 pub(crate) mod hub;
+pub(crate) mod recalled;
 
 use crate::digest::Promise;
 use crate::error::Problem;
 use crate::http::{Body, Failure};
 
 /// A file of a source, at its pin.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Entry {
     /// Its path in the source: in the repository, the key, the last part of the URL.
     pub(crate) path: String,
@@ -20,6 +21,7 @@ pub(crate) struct Entry {
     /// `Last-Modified`, where there is no etag.
     pub(crate) modified: Option<String>,
     /// What its bytes must be.
+    #[serde(skip)]
     pub(crate) promise: Option<Promise>,
 }
 

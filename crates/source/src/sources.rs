@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use crate::access::{self, Ask};
 use crate::cache::hub::HubCache;
+use crate::cache::remote::RemoteCache;
 use crate::error::{Problem, SourceError};
 use crate::events::{Events, Stop};
 use crate::fetch::{Fetch, LocalFile};
@@ -13,6 +14,7 @@ use crate::plan::Plan;
 use crate::protocol::hub::Hub;
 use crate::protocol::hub::client::{Client, Repo};
 use crate::protocol::hub::offline::OfflineHub;
+use crate::protocol::recalled::OfflineRemote;
 use crate::protocol::{Protocol, Range};
 use crate::provenance::Provenance;
 use crate::reference::Reference;
@@ -63,10 +65,24 @@ macro_rules! with_protocol {
                     $work
                 }
             }
-            Reference::S3(_) | Reference::Web(_) => Err(Problem::Grammar {
-                what: "this version reads hf:// only".into(),
-                fix: "Download the file, and give --input-file its path".into(),
-            }),
+            Reference::S3(_) | Reference::Web(_) => {
+                let cache = $self.remote_cache($reference);
+                if $self.settings.offline {
+                    let $store = &cache;
+                    match OfflineRemote::new(&cache, $reference, &$self.events) {
+                        Ok(recalled) => {
+                            let $protocol = &recalled;
+                            $work
+                        }
+                        Err(problem) => Err(problem),
+                    }
+                } else {
+                    Err(Problem::Grammar {
+                        what: "this version reads hf:// only".into(),
+                        fix: "Download the file, and give --input-file its path".into(),
+                    })
+                }
+            }
         }
     };
 }
@@ -79,6 +95,26 @@ impl Sources {
 
     fn hub(&self) -> &Client {
         self.hub.get_or_init(|| Client::new(self.settings.hub.clone(), &self.settings.patience))
+    }
+
+    fn remote_cache(&self, reference: &Reference) -> RemoteCache {
+        let root = &self.settings.remote_cache;
+        match reference {
+            Reference::S3(s3) => {
+                let variable = |name| self.settings.variable(name);
+                let endpoint = variable("AWS_ENDPOINT_URL_S3")
+                    .or_else(|| variable("AWS_ENDPOINT_URL"))
+                    .unwrap_or_default();
+                let identity = [endpoint, &s3.bucket, &s3.key];
+                let version = s3.version.as_deref().unwrap_or_default();
+                RemoteCache::new(root, "s3", &identity, &[endpoint, &s3.bucket, &s3.key, version])
+            }
+            Reference::Web(web) => {
+                let identity = aiperf_config::identity(web.url.expose());
+                RemoteCache::new(root, "https", &[&identity], &[&identity])
+            }
+            Reference::Hub(_) => RemoteCache::new(root, "hf", &[], &[]),
+        }
     }
 
     /// Step 1: may it be read, exactly which version, which files? No data.

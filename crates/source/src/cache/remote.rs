@@ -1,0 +1,276 @@
+//! The cache of S3 and HTTPS files.
+//!
+//! ```text
+//! <root>/v1/{s3,https}/<key>/files/<path>     content
+//!                           /entry.json       the files with their digests; without it there is no entry
+//!                           /partial.json     the same while an entry is made
+//!          /refs/<reference>.json             the newest version of a reference, for offline runs
+//!          /locks/<key>.lock
+//!          /tmp/<random>                      files that are not whole
+//! ```
+//!
+//! A key is the digest of what was fetched and of its version; nothing secret is part of it in the clear.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digests, sha256_hex};
+use crate::error::Problem;
+use crate::names;
+use crate::plan::Plan;
+use crate::protocol::{Entry, Node};
+use crate::settings::REMOTE_CACHE_VARIABLE;
+use crate::store::Store;
+use crate::temp::{self, TempFile};
+use crate::transfer::disk_problem;
+
+/// The files of one reference.
+#[derive(Debug)]
+pub(crate) struct RemoteCache {
+    root: PathBuf,
+    scheme: &'static str,
+    /// What is fetched, without its version: no secret, the same for every signature of one URL.
+    identity: String,
+    /// What the reference asks for; differs from `identity` by a version that it names.
+    asked: String,
+}
+
+/// `entry.json`
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    schema: u32,
+    reference: String,
+    version: Option<String>,
+    files: Vec<RecordedFile>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RecordedFile {
+    path: String,
+    size: u64,
+    sha256: String,
+}
+
+/// `refs/….json`: a whole access check, to be repeated without a network.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Recalled {
+    schema: u32,
+    reference: String,
+    pub(crate) resolved_reference: String,
+    pub(crate) version: Option<String>,
+    /// Of the entry; that of an unversioned file has no version in it.
+    key: String,
+    /// Wall time of the check, nanoseconds since 1970.
+    pub(crate) checked: u64,
+    pub(crate) is_folder_reference: bool,
+    pub(crate) folder: Option<String>,
+    pub(crate) files: Vec<Entry>,
+    /// Path and text of the manifest or sidecar; `None` is its proven absence.
+    pub(crate) declaration: Option<(String, String)>,
+}
+
+impl RemoteCache {
+    /// `identity` is what is fetched, `asked` the same with a version that the reference names.
+    pub(crate) fn new(root: &Path, scheme: &'static str, identity: &[&str], asked: &[&str]) -> RemoteCache {
+        RemoteCache { root: root.join("v1"), scheme, identity: identity.join("\0"), asked: asked.join("\0") }
+    }
+
+    fn key_of(&self, version: &str) -> String {
+        sha256_hex(format!("{}\0{}\0{version}", self.scheme, self.identity).as_bytes())
+    }
+
+    /// The key of a plan's entry. A source without versions is found by what was fetched last, and only offline.
+    fn key(&self, plan: &Plan) -> Option<String> {
+        match &plan.version {
+            Some(version) => Some(self.key_of(version)),
+            None if plan.offline => self.recall().map(|recalled| recalled.key),
+            None => None,
+        }
+    }
+
+    fn entry(&self, key: &str) -> PathBuf {
+        self.root.join(self.scheme).join(key)
+    }
+
+    fn record(&self, key: &str) -> Option<Record> {
+        let read = |name| {
+            let record: Record =
+                serde_json::from_slice(&std::fs::read(self.entry(key).join(name)).ok()?).ok()?;
+            (record.schema == 1).then_some(record)
+        };
+        read("entry.json").or_else(|| read("partial.json"))
+    }
+
+    fn recorded_file(&self, plan: &Plan, file: &Entry) -> Option<(PathBuf, RecordedFile)> {
+        let key = self.key(plan)?;
+        let name = plan.name(file);
+        if names::fault(name).is_some() {
+            return None;
+        }
+        let recorded = self.record(&key)?.files.into_iter().find(|recorded| recorded.path == name)?;
+        Some((self.entry(&key).join("files").join(name), recorded))
+    }
+
+    fn directory(&self, path: &Path) -> io::Result<()> {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    }
+
+    fn write_record(&self, key: &str, name: &str, record: &Record) -> io::Result<()> {
+        // Invariant: the types of a record are those that JSON has.
+        let text = serde_json::to_vec(record).map_err(io::Error::other)?;
+        temp::write(&self.entry(key).join(name), &text)
+    }
+
+    fn reference_file(&self) -> PathBuf {
+        let name = sha256_hex(format!("{}\0{}", self.scheme, self.asked).as_bytes());
+        self.root.join("refs").join(format!("{name}.json"))
+    }
+
+    /// What the last run that was online found.
+    pub(crate) fn recall(&self) -> Option<Recalled> {
+        let recalled: Recalled = serde_json::from_slice(&std::fs::read(self.reference_file()).ok()?).ok()?;
+        (recalled.schema == 1).then_some(recalled)
+    }
+
+    fn remember(&self, plan: &Plan, key: String) -> io::Result<()> {
+        let declaration = plan
+            .found
+            .declaration
+            .as_ref()
+            .map(|(path, bytes)| (path.clone(), String::from_utf8_lossy(bytes).into_owned()));
+        let recalled = Recalled {
+            schema: 1,
+            reference: plan.reference.redacted(),
+            resolved_reference: plan.resolved_reference.clone(),
+            version: plan.version.clone(),
+            key,
+            checked: aiperf_clock::wall(aiperf_clock::now()),
+            is_folder_reference: matches!(plan.found.node, Node::Folder),
+            folder: plan.folder.clone(),
+            files: plan.files.clone(),
+            declaration,
+        };
+        let text = serde_json::to_vec(&recalled).map_err(io::Error::other)?;
+        self.directory(&self.root.join("refs"))?;
+        temp::write(&self.reference_file(), &text)
+    }
+
+    /// The key that a file without a version gets once it is here.
+    fn key_after(&self, plan: &Plan, digests: &Digests) -> String {
+        self.key_of(plan.version.as_deref().unwrap_or(&digests.sha256))
+    }
+}
+
+impl Store for RemoteCache {
+    fn hit(&self, plan: &Plan, file: &Entry) -> Option<PathBuf> {
+        let (path, recorded) = self.recorded_file(plan, file)?;
+        let real = path.canonicalize().ok()?;
+        let inside = real.starts_with(self.root.canonicalize().ok()?);
+        let found = std::fs::symlink_metadata(&path).ok()?;
+        let whole = found.is_file() && found.len() == recorded.size;
+        (inside && whole && file.size.is_none_or(|size| size == recorded.size)).then_some(path)
+    }
+
+    fn lock(&self, plan: &Plan, file: Option<&Entry>) -> Option<PathBuf> {
+        if file.is_some() {
+            return None;
+        }
+        let key = self.key(plan).unwrap_or_else(|| self.key_of(""));
+        Some(self.root.join("locks").join(format!("{key}.lock")))
+    }
+
+    fn temp(&self, _: &Plan, _: &Entry) -> io::Result<TempFile> {
+        let directory = self.root.join("tmp");
+        self.directory(&directory)?;
+        temp::sweep(&directory, |_| true);
+        TempFile::create(&directory, "", ".incomplete")
+    }
+
+    fn publish(&self, plan: &Plan, file: &Entry, temp: TempFile, digests: &Digests) -> io::Result<PathBuf> {
+        let key = self.key_after(plan, digests);
+        let name = plan.name(file);
+        let path = self.entry(&key).join("files").join(name);
+        if let Some(directory) = path.parent() {
+            self.directory(directory)?;
+            let root = self.root.canonicalize()?;
+            if !directory.canonicalize()?.starts_with(root) {
+                return Err(io::Error::other(format!("{} leads out of the cache", directory.display())));
+            }
+        }
+        temp.place(&path)?;
+        let mut record = self.record(&key).unwrap_or_default();
+        record.schema = 1;
+        record.reference = plan.reference.redacted();
+        record.version.clone_from(&plan.version);
+        record.files.retain(|recorded| recorded.path != name);
+        record.files.push(RecordedFile {
+            path: name.to_owned(),
+            size: digests.size,
+            sha256: digests.sha256.clone(),
+        });
+        self.write_record(&key, "partial.json", &record)?;
+        Ok(path)
+    }
+
+    fn discard(&self, plan: &Plan, _: &Entry, path: &Path) -> io::Result<()> {
+        // The record first: without it the file does not exist.
+        if let Some(key) = self.key(plan) {
+            for name in ["entry.json", "partial.json"] {
+                match std::fs::remove_file(self.entry(&key).join(name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        std::fs::remove_file(path)
+    }
+
+    fn finish(&self, plan: &Plan, digests: &[Digests]) -> Result<(), Problem> {
+        if plan.offline {
+            return Ok(());
+        }
+        let key = match (&plan.version, digests) {
+            (Some(version), _) => self.key_of(version),
+            (None, [digests, ..]) => self.key_of(&digests.sha256),
+            (None, []) => return Ok(()),
+        };
+        let complete = self.entry(&key).join("entry.json").exists();
+        if !complete {
+            let files = plan.files.iter().zip(digests).map(|(file, digests)| RecordedFile {
+                path: plan.name(file).to_owned(),
+                size: digests.size,
+                sha256: digests.sha256.clone(),
+            });
+            let record = Record {
+                schema: 1,
+                reference: plan.reference.redacted(),
+                version: plan.version.clone(),
+                files: files.collect(),
+            };
+            self.write_record(&key, "entry.json", &record)
+                .map_err(|error| disk_problem(&self.root(), &error, self.variable()))?;
+            let _ = std::fs::remove_file(self.entry(&key).join("partial.json"));
+        }
+        // For offline runs; where it cannot be written, the run at hand goes on.
+        let newest = self.recall().is_some_and(|recalled| recalled.key == key && complete);
+        if !newest {
+            let _ = self.remember(plan, key);
+        }
+        Ok(())
+    }
+
+    fn recorded(&self, plan: &Plan, file: &Entry) -> Option<String> {
+        self.recorded_file(plan, file).map(|(_, recorded)| recorded.sha256)
+    }
+
+    fn variable(&self) -> &'static str {
+        REMOTE_CACHE_VARIABLE
+    }
+
+    fn root(&self) -> PathBuf {
+        self.root.parent().map_or_else(|| self.root.clone(), Path::to_owned)
+    }
+}
