@@ -3,19 +3,24 @@
 
 use std::path::Path;
 
-use aiperf_config::{
-    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Sampling, TraceReplay,
-};
+use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat};
 use aiperf_tokenize::Tokenizer;
 
-use crate::{Len, OpenContext, open};
+use crate::source::{Records, SourceFile};
+use crate::{Files, Len, OpenContext, PhaseChoice, Survey, open};
 
-/// Opens a file of `bytes` as `format` and builds some of what is in it.
+/// Opens a file of `bytes` as `format`, builds some of what is in it, and looks at it the way analyses do.
 ///
 /// # Panics
-/// When what was indexed cannot be built: that is the finding.
+/// When what was indexed cannot be built, or is told otherwise than it is built: that is the finding.
 pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpoint: EndpointKind) {
-    with_file(bytes, |path| {
+    let ending = match crate::format(format).files {
+        Files::Jsonl => ".jsonl",
+        Files::Json => ".json",
+        Files::Csv => ".csv",
+        Files::Parquet => ".parquet",
+    };
+    with_file(bytes, ending, |path| {
         let tokenizer = Tokenizer::builtin();
         let context = OpenContext {
             seed: 1,
@@ -28,34 +33,27 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
             apply_chat_template: false,
             survey: None,
         };
-        let source = FileDataset {
-            path: path.to_owned(),
-            format,
-            detected: false,
-            entries: None,
-            block_size: None,
-            ignore_trace_delays: false,
-            uuid_and_strip: false,
-            window: (Some(0.0), Some(100.0)),
-            pool_batch: [1; 4],
-            replay: TraceReplay::default(),
-        };
-        let config = DatasetConfig {
-            source: DatasetSource::File(source),
-            sampling: Sampling::Sequential,
-            inter_turn_delay_cap: None,
-            osl: None,
-            system_prompt: None,
-            corpus: None,
-        };
-        let Ok(dataset) = open(&config, &context) else { return };
-        let len = dataset.wait_for(u64::MAX);
-        assert!(matches!(len, Len::Exact(1..)), "{len:?}");
-        for index in 0..len.known().min(20) {
-            let outline = dataset.outline(index);
-            match dataset.build(index) {
-                Ok(conversation) => assert_eq!(conversation.turns.len(), outline.turns() as usize),
-                Err(error) => panic!("indexed and not built: {error}"),
+        let source = FileDataset { window: (Some(0.0), Some(100.0)), ..FileDataset::new(path, format) };
+        let config = DatasetConfig::new(DatasetSource::File(source));
+        if let Ok(dataset) = open(&config, &context) {
+            let len = dataset.wait_for(u64::MAX);
+            assert!(matches!(len, Len::Exact(1..)), "{len:?}");
+            for index in 0..len.known().min(20) {
+                let outline = dataset.outline(index);
+                match dataset.build(index) {
+                    Ok(conversation) => assert_eq!(conversation.turns.len(), outline.turns() as usize),
+                    Err(error) => panic!("indexed and not built: {error}"),
+                }
+            }
+        }
+        let survey = Survey::new(3);
+        let Ok(dataset) = open(&config, &OpenContext::survey(&survey, false)) else { return };
+        for index in 0..dataset.wait_for(u64::MAX).known().min(20) {
+            let turns = dataset.outline(index).turns();
+            let _ = (dataset.place(index, turns - 1), dataset.position(index, turns - 1));
+            match dataset.facts(index, 0..turns) {
+                Ok(facts) => assert_eq!(facts.len(), turns as usize),
+                Err(error) => panic!("indexed and not told: {error}"),
             }
         }
     });
@@ -63,16 +61,63 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
 
 /// Looks for the format of a file of `bytes`.
 pub fn fuzz_detect(bytes: &[u8]) {
-    with_file(bytes, |path| {
-        let _ = crate::detect(path);
-        for format in FileFormat::ALL {
-            let _ = crate::first_record_timing(path, *format);
+    for ending in [".jsonl", ".json", ".parquet"] {
+        with_file(bytes, ending, |path| {
+            let _ = crate::detect(path);
+            for format in FileFormat::ALL {
+                let _ = crate::first_record_timing(path, *format);
+            }
+        });
+    }
+}
+
+/// Reads the records of a file of `bytes`, as lines and as rows below a header.
+///
+/// # Panics
+/// When a record is another one when it is read again at its place.
+pub fn fuzz_records(bytes: &[u8]) {
+    with_file(bytes, ".txt", |path| {
+        for file in [SourceFile::open(path, true), SourceFile::open_table(path)] {
+            let Ok(file) = file else { continue };
+            let Ok(mut records) = Records::new(&file) else { continue };
+            let mut last = None;
+            while let Ok(Some(record)) = records.next(&file) {
+                assert!(last < Some(record.position), "records go on");
+                last = Some(record.position);
+                if let Ok(text) = record.text {
+                    let again = file.record(record.position, record.length);
+                    assert!(matches!(again, Ok(Ok(again)) if again == text), "{text}");
+                }
+            }
         }
     });
 }
 
-fn with_file(bytes: &[u8], read: impl FnOnce(&Path)) {
-    let Ok(file) = tempfile::NamedTempFile::new() else { return };
+/// Converts `bytes` as if a run had recorded them, and opens what comes of it.
+///
+/// # Panics
+/// When a trace that was written does not load.
+pub fn fuzz_from_run(bytes: &[u8]) {
+    with_file(bytes, ".jsonl", |path| {
+        let mut trace = Vec::new();
+        let Ok(converted) = crate::from_run(path, PhaseChoice::All, &mut trace, Path::new("trace")) else {
+            return;
+        };
+        with_file(&trace, ".jsonl", |path| {
+            let survey = Survey::new(1);
+            let source = DatasetSource::File(FileDataset::new(path, FileFormat::MooncakeTrace));
+            let dataset = match open(&DatasetConfig::new(source), &OpenContext::survey(&survey, true)) {
+                Ok(dataset) => dataset,
+                Err(error) => panic!("{error}: {}", String::from_utf8_lossy(&trace)),
+            };
+            assert_eq!(survey.faults().0, []);
+            assert_eq!(dataset.total_turns(), Some(converted.requests));
+        });
+    });
+}
+
+fn with_file(bytes: &[u8], ending: &str, read: impl FnOnce(&Path)) {
+    let Ok(file) = tempfile::Builder::new().suffix(ending).tempfile() else { return };
     if std::fs::write(file.path(), bytes).is_ok() {
         read(file.path());
     }
@@ -175,7 +220,7 @@ mod tests {
         fn no_line_is_lost_whatever_ends_it(lines in prop::collection::vec("[ -~]{0,12}", 0..20), crlf: bool) {
             let kept: Vec<&str> = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
             let text = lines.join(if crlf { "\r\n" } else { "\n" });
-            with_file(text.as_bytes(), |path| {
+            with_file(text.as_bytes(), ".jsonl", |path| {
                 // Two bytes are no gzip and no other coding, so every text here is plain.
                 let file = crate::source::SourceFile::open(path, true).unwrap();
                 let mut found = Vec::new();

@@ -1,0 +1,72 @@
+//! Everything that reads foreign bytes, as targets of a fuzzer.
+//!
+//! A target is a function of bytes that panics when a promise is broken. `.ci/fuzz` runs all of them; the tests of
+//! this package run them over what is kept in `corpus/` and over the samples of the crates.
+
+use std::path::{Path, PathBuf};
+
+use aiperf_config::{EndpointKind, FileFormat};
+use aiperf_dataset::fuzz::{fuzz_detect, fuzz_format, fuzz_from_run, fuzz_records};
+use aiperf_endpoint::fuzzing;
+
+/// A named function of bytes, and where examples of what it reads are, besides its own corpus.
+pub struct Target {
+    /// As typed, and the name of its folder in `corpus/`.
+    pub name: &'static str,
+    seeds: &'static str,
+    run: Run,
+}
+
+enum Run {
+    /// One function.
+    Bytes(fn(&[u8])),
+    /// The loader of a format.
+    Loader(FileFormat),
+}
+
+const DATA: &str = "crates/dataset/tests/data";
+const ANSWERS: &str = "crates/endpoint/tests/corpus";
+
+/// Targets that are no loaders: one line each.
+const OTHERS: [Target; 8] = [
+    Target { name: "detect", seeds: DATA, run: Run::Bytes(fuzz_detect) },
+    Target { name: "records", seeds: DATA, run: Run::Bytes(fuzz_records) },
+    Target { name: "from_run", seeds: "fuzz/corpus/from_run", run: Run::Bytes(fuzz_from_run) },
+    Target { name: "sse", seeds: ANSWERS, run: Run::Bytes(fuzzing::sse) },
+    Target { name: "chunks", seeds: ANSWERS, run: Run::Bytes(fuzzing::chunks) },
+    Target { name: "json", seeds: ANSWERS, run: Run::Bytes(fuzzing::json) },
+    Target { name: "body", seeds: ANSWERS, run: Run::Bytes(fuzzing::body) },
+    Target { name: "compressed", seeds: ANSWERS, run: Run::Bytes(fuzzing::compressed) },
+];
+
+/// Every target: the loader of each format that is built, and the others. The splits and categories of SPEED-Bench
+/// are read by one loader, so one stands for all.
+pub fn targets() -> Vec<Target> {
+    let stands = |name: &str| !name.starts_with("speed_bench") || name == "speed_bench_coding";
+    let loaders =
+        aiperf_dataset::formats().iter().filter(|format| format.is_built() && stands(format.name()));
+    let loaders =
+        loaders.map(|format| Target { name: format.name(), seeds: DATA, run: Run::Loader(format.format) });
+    loaders.chain(OTHERS).collect()
+}
+
+impl Target {
+    /// Gives it something to read.
+    ///
+    /// # Panics
+    /// When a promise is broken.
+    pub fn run(&self, bytes: &[u8]) {
+        match self.run {
+            Run::Bytes(run) => run(bytes),
+            Run::Loader(format) => {
+                fuzz_format(format, bytes, false, EndpointKind::Chat);
+                fuzz_format(format, bytes, true, EndpointKind::Completions);
+            }
+        }
+    }
+
+    /// Folders with examples, below the root of the repository.
+    pub fn folders(&self) -> [PathBuf; 2] {
+        [Path::new("fuzz/corpus").join(self.name), PathBuf::from(self.seeds)]
+    }
+}

@@ -1,0 +1,37 @@
+//! The fuzzer, for one target: `AIPERF_FUZZ_TARGET` names it, `list` prints all with their folders of examples.
+#![no_main]
+
+use std::sync::OnceLock;
+
+use aiperf_fuzz::{Target, targets};
+use libfuzzer_sys::fuzz_target;
+
+static TARGET: OnceLock<Target> = OnceLock::new();
+
+fn choose() {
+    let wanted = std::env::var("AIPERF_FUZZ_TARGET").unwrap_or_default();
+    match targets().into_iter().find(|target| target.name == wanted) {
+        Some(target) => {
+            let _ = TARGET.set(target);
+        }
+        None => list(&wanted),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the list is what was asked for")]
+fn list(wanted: &str) {
+    for target in targets() {
+        let [own, seeds] = target.folders();
+        println!("{} {} {}", target.name, own.display(), seeds.display());
+    }
+    std::process::exit(i32::from(wanted != "list"));
+}
+
+fuzz_target!(
+    init: choose(),
+    |bytes: &[u8]| {
+        if let Some(target) = TARGET.get() {
+            target.run(bytes);
+        }
+    }
+);
