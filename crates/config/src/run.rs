@@ -67,6 +67,20 @@ impl RunConfig {
         {
             return;
         }
+        self.note_in_phase("requests", turns);
+    }
+
+    /// Completes a plan without any stop rule: it plays each of the `conversations` once.
+    pub fn note_conversations(&mut self, conversations: u64) {
+        let Some(phase) = self.phases.last_mut() else { return };
+        if phase.stop != StopRule::default() || matches!(phase.mode, LoadMode::FixedSchedule(_)) {
+            return;
+        }
+        phase.stop.sessions = Some(conversations);
+        self.note_in_phase("sessions", conversations);
+    }
+
+    fn note_in_phase(&mut self, key: &str, count: u64) {
         let phase = self
             .input_config
             .get_mut("phases")
@@ -74,7 +88,7 @@ impl RunConfig {
             .and_then(|phases| phases.last_mut());
         if let Some(Value::Object(phase)) = phase {
             let at = phase.keys().position(|key| key == "type").map_or(phase.len(), |at| at + 1);
-            phase.shift_insert(at, "requests".into(), turns.into());
+            phase.shift_insert(at, key.into(), count.into());
         }
     }
 }

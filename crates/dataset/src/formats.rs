@@ -2,6 +2,7 @@
 //! by its entry; nothing else asks which format it has.
 
 mod baseten;
+mod dag_jsonl;
 mod inputs_json;
 mod later;
 mod media;
@@ -44,6 +45,8 @@ pub struct Format {
     /// Whether its requests are written out as a whole: what the run makes or reads text from, not what is on
     /// disk in full already.
     pub writes_inputs: bool,
+    /// Whether a run without any stop rule plays every conversation once.
+    pub sessions_by_default: bool,
     /// Tokens of a hash block when nothing else is said.
     pub block_size: Option<u32>,
     /// What prompts are cut from when nothing else is said.
@@ -105,6 +108,7 @@ impl Format {
             promotes: false,
             makes_text: false,
             writes_inputs: false,
+            sessions_by_default: false,
             block_size: None,
             corpus: None,
             options: &[],
@@ -152,7 +156,7 @@ const TABLE: [Format; FileFormat::ALL.len()] = {
         later::SAGEMAKER_DATA_CAPTURE,
         later::TRACELAB,
         later::WEKA_TRACE,
-        later::DAG_JSONL,
+        dag_jsonl::FORMAT,
     ];
     let mut table = [SIMPLE[0]; FileFormat::ALL.len()];
     let mut at = 0;

@@ -63,6 +63,44 @@ pub(crate) fn object<'a, const N: usize>(text: &'a str, names: &[&str; N]) -> Re
     })
 }
 
+/// As [`object`]; a key that is not among `names` is a fault.
+pub(crate) fn strict<'a, const N: usize>(text: &'a str, names: &[&str; N]) -> Result<[Field<'a>; N], Fault> {
+    let found = object(text, names)?;
+    let keys: Keys = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+    match keys.0.into_iter().find(|key| !names.contains(&key.as_str())) {
+        None => Ok(found),
+        Some(key) => {
+            let rule = format!("is no key of this format; known here: {}", names.join(", "));
+            Err(Fault::new(excerpt(&key), rule))
+        }
+    }
+}
+
+/// The keys of an object.
+struct Keys(Vec<String>);
+
+impl<'de> serde::Deserialize<'de> for Keys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Keys, D::Error> {
+        struct KeysVisitor;
+        impl<'de> Visitor<'de> for KeysVisitor {
+            type Value = Keys;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Keys, A::Error> {
+                let mut keys = Vec::new();
+                while let Some((key, _)) = map.next_entry::<String, IgnoredAny>()? {
+                    keys.push(key);
+                }
+                Ok(Keys(keys))
+            }
+        }
+        deserializer.deserialize_map(KeysVisitor)
+    }
+}
+
 fn not_json(error: &serde_json::Error) -> Fault {
     // The parser counts lines inside the record; the column is what is of use here.
     let text = error.to_string();
@@ -199,6 +237,15 @@ pub(crate) fn integer(name: &'static str, text: &str) -> Result<i64, Fault> {
         }
         Ok(_) => Err(Fault::new(name, format!("{} is out of range", excerpt(text)))),
         Err(_) => Err(Fault::new(name, format!("expected an integer, found {}", excerpt(text)))),
+    }
+}
+
+/// A boolean.
+pub(crate) fn boolean(name: &'static str, text: &str) -> Result<bool, Fault> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(wrong_kind(name, "a boolean", text)),
     }
 }
 

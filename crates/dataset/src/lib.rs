@@ -11,6 +11,7 @@ mod formats;
 mod from_run;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod graph;
 mod growing;
 mod identity;
 mod index;

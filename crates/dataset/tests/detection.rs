@@ -40,7 +40,6 @@ fn later_formats_are_refused_by_name() {
     for (name, kind) in [
         ("bailian.jsonl", "bailian_trace"),
         ("burst_gpt.csv", "burst_gpt_trace"),
-        ("dag.jsonl", "dag_jsonl"),
         ("sagemaker_capture.jsonl", "sagemaker_data_capture"),
         ("tracelab.jsonl", "tracelab"),
         ("weka_trace.json", "weka_trace"),

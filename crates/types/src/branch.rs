@@ -27,10 +27,10 @@ impl BranchPlan {
 }
 
 /// A conversation without requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spine {
-    /// Pause before each turn after the first, when its children have finished.
-    pub think: Option<ThinkTime>,
+    /// Pause before each turn, once what it waits for has finished; none where the list has ended.
+    pub think: Vec<Option<ThinkTime>>,
 }
 
 /// Children that start together.

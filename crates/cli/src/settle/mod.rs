@@ -69,7 +69,11 @@ pub fn settle(
     let endpoint = endpoint::settle(typed, &mut notes)?;
     let seed = typed.count("--random-seed");
     let (dataset, schedule) = dataset::settle(typed, &endpoint, &tuning, probe, &mut notes)?;
-    let phases = phases::settle(typed, schedule, idle_gap_cap(&dataset))?;
+    let plays_once = match &dataset.source {
+        DatasetSource::File(file) => aiperf_dataset::format(file.format).sessions_by_default,
+        DatasetSource::Synthetic(_) => false,
+    };
+    let phases = phases::settle(typed, schedule, idle_gap_cap(&dataset), plays_once)?;
     let output = output::settle(typed, environment, &model, &endpoint, &phases)?;
     let tokenizer = tokenizer::settle(typed, &model, &endpoint, &mut notes);
     let runtime = runtime::settle(typed, environment)?;

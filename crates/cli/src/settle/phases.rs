@@ -14,17 +14,24 @@ use crate::usage::UsageError;
 const DEFAULT_REQUESTS: u64 = 10;
 const DEFAULT_GRACE: f64 = 30.0;
 
+/// `plays_once` when data without any stop rule is played once instead of for so many requests; how many conversations
+/// that is, only the data tell.
 pub(super) fn settle(
     typed: &Typed,
     schedule: Option<FixedSchedule>,
     idle_gap_cap: Option<Duration>,
+    plays_once: bool,
 ) -> Result<Vec<PhaseConfig>, UsageError> {
-    let profiling = PhaseConfig { idle_gap_cap, ..profiling(typed, schedule)? };
+    let profiling = PhaseConfig { idle_gap_cap, ..profiling(typed, schedule, plays_once)? };
     let warmup = warmup(typed, &profiling)?;
     Ok(warmup.into_iter().chain(std::iter::once(profiling)).collect())
 }
 
-fn profiling(typed: &Typed, schedule: Option<FixedSchedule>) -> Result<PhaseConfig, UsageError> {
+fn profiling(
+    typed: &Typed,
+    schedule: Option<FixedSchedule>,
+    plays_once: bool,
+) -> Result<PhaseConfig, UsageError> {
     let mode = match (schedule, typed.number("--request-rate")) {
         (Some(schedule), _) => LoadMode::FixedSchedule(schedule),
         (None, Some(rate)) => LoadMode::Rate { rate, arrival: arrival(typed, "--arrival-pattern")? },
@@ -56,7 +63,7 @@ fn profiling(typed: &Typed, schedule: Option<FixedSchedule>) -> Result<PhaseConf
         sessions: typed.count("--num-conversations"),
         duration: seconds(typed, "--benchmark-duration")?,
     };
-    if stop == StopRule::default() && schedule.is_none() {
+    if stop == StopRule::default() && schedule.is_none() && !plays_once {
         stop.requests = Some(DEFAULT_REQUESTS);
     }
     Ok(PhaseConfig {

@@ -6,6 +6,7 @@
     reason = "tests say what they expect, exactly and in one place"
 )]
 
+mod agentic;
 mod bad_input;
 mod client_faults;
 mod determinism;

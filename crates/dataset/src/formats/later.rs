@@ -72,16 +72,3 @@ fn is_weka(record: &Map<String, Value>) -> bool {
     record.get("requests").is_some_and(Value::is_array)
         && ["id", "models", "block_size", "hash_id_scope"].iter().all(|key| record.contains_key(*key))
 }
-
-pub(crate) const DAG_JSONL: Format = Format {
-    fits: |_, look| look.record().is_some_and(|(_, record)| is_dag(record)),
-    ..Format::new(FileFormat::DagJsonl, Files::Jsonl, "one conversation")
-};
-
-fn is_dag(record: &Map<String, Value>) -> bool {
-    let marks = |turn: &Value| ["messages", "forks", "spawns"].iter().any(|key| turn[*key].is_array());
-    record.get("session_id").is_some_and(Value::is_string)
-        && record.get("turns").and_then(Value::as_array).is_some_and(|turns| {
-            !turns.is_empty() && turns.iter().all(Value::is_object) && turns.iter().any(marks)
-        })
-}

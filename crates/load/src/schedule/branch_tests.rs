@@ -280,7 +280,7 @@ fn children_take_no_slot() {
 }
 
 #[test]
-fn an_orchestrator_plays_its_rounds_with_think_time_between_and_after() {
+fn an_orchestrator_thinks_before_each_round_and_ends_with_the_last() {
     let group = |turn| BranchGroup {
         start: BranchStart::After(turn),
         children: vec![child(2), child(3)],
@@ -291,7 +291,7 @@ fn an_orchestrator_plays_its_rounds_with_think_time_between_and_after() {
         plan: Some(BranchPlan {
             id: "o".into(),
             groups: vec![group(0), group(1)],
-            spine: Some(Spine { think: Some(think) }),
+            spine: Some(Spine { think: vec![Some(think); 2] }),
         }),
         ..leaf(&[0.0; 3])
     };
@@ -300,9 +300,9 @@ fn an_orchestrator_plays_its_rounds_with_think_time_between_and_after() {
         graph(vec![spine(), spine(), leaf(&[0.0]), leaf(&[0.0, 50.0])], 2),
         |conversation| [0, 0, 70, 60][conversation as usize],
     );
-    // 3: 0, then 60 + 50, back at 170; think 300; back at 640; think 300, then the next orchestrator.
-    assert_eq!(world.of(2), [0.0, 470.0, 940.0, 1410.0]);
-    assert_eq!(world.of(3), [0.0, 110.0, 470.0, 580.0, 940.0, 1050.0, 1410.0, 1520.0]);
+    // Think 300; 3 at 300, then 60 + 50, back at 470; think 300; back at 940, and the next orchestrator thinks.
+    assert_eq!(world.of(2), [300.0, 770.0, 1240.0, 1710.0]);
+    assert_eq!(world.of(3), [300.0, 410.0, 770.0, 880.0, 1240.0, 1350.0, 1710.0, 1820.0]);
     assert!(world.sent.iter().filter(|sent| sent.turn == 0).all(|sent| sent.has_ticket));
     let depths: Vec<_> = world.sent.iter().filter_map(|sent| Some(sent.family.as_ref()?.depth)).collect();
     assert_eq!(depths, [1; 8]);
@@ -323,12 +323,15 @@ fn drawn_think_times_are_log_normal_and_follow_the_seed() {
                 id: "o".into(),
                 groups: (0..400).map(group).collect(),
                 spine: Some(Spine {
-                    think: Some(ThinkTime {
-                        median_ms: 200.0,
-                        sigma: 0.5,
-                        min_ms: bounds.0,
-                        max_ms: bounds.1,
-                    }),
+                    think: vec![
+                        Some(ThinkTime {
+                            median_ms: 200.0,
+                            sigma: 0.5,
+                            min_ms: bounds.0,
+                            max_ms: bounds.1
+                        });
+                        400
+                    ],
                 }),
             }),
             ..leaf(&[0.0; 401])
@@ -362,7 +365,16 @@ fn a_request_count_is_exact_also_where_children_wait() {
 }
 
 #[test]
-fn children_that_have_started_finish_after_the_duration_and_none_start_after_it() {
+fn children_that_have_started_finish_when_no_more_sessions_start() {
+    let root = starting(&[0.0], &[(BranchStart::After(0), &[1], None)]);
+    let nodes = vec![root, leaf(&[0.0, 40.0, 40.0])];
+    let world = play(Plan::burst(1, sessions(1), rng()), graph(nodes, 1), |_| 10);
+    assert_eq!(world.seen(), [(0, 0, 0.0), (1, 0, 10.0), (1, 1, 60.0), (1, 2, 110.0)]);
+    assert_eq!(world.schedule.counts().closed_at, Some(T0.plus(10 * MS)));
+}
+
+#[test]
+fn the_duration_and_an_early_end_drop_what_children_still_wait_to_send() {
     let nodes = || {
         let root = starting(
             &[0.0, 0.0, 0.0],
@@ -370,12 +382,13 @@ fn children_that_have_started_finish_after_the_duration_and_none_start_after_it(
         );
         vec![root, leaf(&[0.0, 40.0, 40.0])]
     };
-    let stop = StopRule { duration: Some(Duration::from_millis(50)), ..StopRule::default() };
+    let stop = StopRule { duration: Some(Duration::from_millis(65)), ..StopRule::default() };
     let world = play(Plan::burst(1, stop, rng()), graph(nodes(), 1), |_| 10);
-    assert_eq!(world.seen(), [(0, 0, 0.0), (1, 0, 10.0), (1, 1, 60.0), (1, 2, 110.0)]);
-    // The end of the grace period ends them too.
-    let world = play_until(Plan::burst(1, stop, rng()), graph(nodes(), 1), |_| 10, Some(65));
     assert_eq!(world.seen(), [(0, 0, 0.0), (1, 0, 10.0), (1, 1, 60.0)]);
+    let root = starting(&[0.0], &[(BranchStart::After(0), &[1], None)]);
+    let data = graph(vec![root, leaf(&[0.0, 40.0])], 1);
+    let world = play_until(Plan::burst(1, sessions(1), rng()), data, |_| 10, Some(55));
+    assert_eq!(world.seen(), [(0, 0, 0.0), (1, 0, 10.0)]);
 }
 
 #[test]
@@ -419,8 +432,11 @@ fn a_child_may_run_for_several_parents_at_once() {
     assert_eq!(world.of(1), [0.0, 50.0]);
 }
 
+/// Child, turn it starts after, turns later that wait for it, whether it inherits.
+type Edge = (usize, u32, Option<u32>, bool);
+
 /// A tree of spawns: node i may start later nodes after any of its turns.
-fn tree() -> impl Strategy<Value = Vec<(usize, Vec<(usize, u32, Option<u32>, bool)>)>> {
+fn tree() -> impl Strategy<Value = Vec<(usize, Vec<Edge>)>> {
     (2_usize..9).prop_flat_map(|count| {
         (0..count)
             .map(|node| {

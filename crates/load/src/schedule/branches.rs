@@ -1,5 +1,5 @@
 //! Conversations that start others. A child takes no session slot, waits for no arrival, and finishes what it has
-//! begun even when a stop rule has ended issuing; a turn that waits for children leaves when the last of them has
+//! begun when no more sessions are to start; a turn that waits for children leaves when the last of them has
 //! finished and its own time has come.
 
 use std::cmp::Reverse;
@@ -144,17 +144,19 @@ impl<S: SessionSource> Schedule<S> {
         out: &mut Vec<Issue<S::Ticket>>,
     ) {
         let family = self.new_family(0, Some(Arc::clone(&plan.id)), None);
-        let spine = plan.spine.is_some();
+        let think = plan.spine.is_some().then(|| think_before(Some(&plan), 0));
         if let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) {
             session.kin = Some(Box::new(Kin::new(family, false, Some(plan))));
         }
         self.spawn(key, BranchStart::BeforeFirst, instants.issued);
         // Relatives that come before the first turn are sent before it.
         self.poll_branches(instants.issued, out);
-        if spine {
-            self.step_spine(key, instants.issued);
-        } else {
-            self.issue(key, instants, Some(ticket), out);
+        match think {
+            None => self.issue(key, instants, Some(ticket), out),
+            Some(think) => match self.think(think) {
+                0 => self.step_spine(key, instants.issued),
+                pause => self.queue_relative(instants.issued.plus(pause), key),
+            },
         }
     }
 
@@ -192,7 +194,7 @@ impl<S: SessionSource> Schedule<S> {
         let Some(session) = self.sessions.get(key.0 as usize).and_then(Option::as_ref) else { return };
         let turn = session.next.saturating_sub(1);
         let is_child = session.kin.as_ref().is_some_and(|kin| kin.is_child);
-        let goes_on = if is_child { !self.abandoned() } else { self.open && !self.blocked(at) };
+        let goes_on = !self.blocked(at) && if is_child { !self.abandoned() } else { self.open };
         if goes_on {
             self.spawn(key, BranchStart::After(turn), at);
             self.advance(key, at);
@@ -210,7 +212,7 @@ impl<S: SessionSource> Schedule<S> {
             return self.end_relative(key, at);
         }
         let is_child = kin.is_child;
-        let spine = kin.plan.as_ref().and_then(|plan| plan.spine);
+        let spine = kin.is_spine().then(|| think_before(kin.plan.as_deref(), next));
         let waits = kin.waits.iter().any(|(turn, left)| *turn == next && *left > 0);
         let ready = if spine.is_some() { at } else { self.next_ready(key, at) };
         if waits {
@@ -218,8 +220,8 @@ impl<S: SessionSource> Schedule<S> {
             if let Some(kin) = kin_mut(&mut self.sessions, key) {
                 kin.held = Some(ready);
             }
-        } else if let Some(spine) = spine {
-            let think = self.think(spine.think);
+        } else if let Some(think) = spine {
+            let think = self.think(think);
             self.queue_relative(at.plus(think), key);
         } else if is_child {
             self.queue_relative(ready, key);
@@ -317,15 +319,15 @@ impl<S: SessionSource> Schedule<S> {
             return;
         }
         let Some(held) = kin.held.take() else { return };
-        let spine = kin.plan.as_ref().and_then(|plan| plan.spine);
+        let spine = kin.is_spine().then(|| think_before(kin.plan.as_deref(), next));
         if !kin.is_child && !self.open {
             return;
         }
         self.branches_mut().counts.resumed += 1;
         let ready = match spine {
             None => held.max(at),
-            Some(spine) => {
-                let think = self.think(spine.think);
+            Some(think) => {
+                let think = self.think(think);
                 at.plus(think)
             }
         };
@@ -335,8 +337,7 @@ impl<S: SessionSource> Schedule<S> {
     /// Sends what leaves by itself by `now`.
     pub(super) fn poll_branches(&mut self, now: Mono, out: &mut Vec<Issue<S::Ticket>>) {
         loop {
-            let counted = self.stop.requests.is_some_and(|n| self.counts.issued >= n);
-            if counted {
+            if self.blocked(now) {
                 return self.abandon_children();
             }
             let Some((ready, key)) = self.branches.as_mut().and_then(|branches| branches.pop(now)) else {
@@ -348,8 +349,8 @@ impl<S: SessionSource> Schedule<S> {
             let first = session.next == 0;
             let Some(kin) = &mut session.kin else { continue };
             let ticket = kin.ticket.take();
-            let spine = kin.plan.as_ref().is_some_and(|plan| plan.spine.is_some());
-            if !kin.is_child && (!self.open || self.blocked(now)) {
+            let spine = kin.is_spine();
+            if !kin.is_child && !self.open {
                 continue;
             }
             if spine {
@@ -402,7 +403,16 @@ impl<S: SessionSource> Schedule<S> {
     }
 }
 
+/// The pause before turn `turn` of a conversation without requests.
+fn think_before(plan: Option<&BranchPlan>, turn: u32) -> Option<ThinkTime> {
+    plan?.spine.as_ref()?.think.get(turn as usize).copied().flatten()
+}
+
 impl<T> Kin<T> {
+    fn is_spine(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.spine.is_some())
+    }
+
     fn new(family: Arc<Family>, is_child: bool, plan: Option<Arc<BranchPlan>>) -> Kin<T> {
         Kin {
             family,

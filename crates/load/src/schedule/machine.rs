@@ -229,7 +229,7 @@ impl<S: SessionSource> Schedule<S> {
         self.abandon_children();
     }
 
-    /// Ends what the stop rules end: children that have started go on.
+    /// No more sessions start, and none is live: children that have started go on.
     fn end_issuing(&mut self, now: Mono) {
         if self.open {
             self.open = false;
@@ -577,9 +577,9 @@ impl<S: SessionSource> Schedule<S> {
         if timed_out && !counted {
             self.count_unsent();
         }
-        if counted {
+        if counted || timed_out {
             self.close(now);
-        } else if timed_out || (no_more_sessions && self.live == 0) {
+        } else if no_more_sessions && self.live == 0 {
             self.end_issuing(now);
         }
     }
@@ -619,7 +619,7 @@ impl<S: SessionSource> Schedule<S> {
         let relative = self.branches.as_ref().and_then(|branches| branches.next_ready());
         if !self.open {
             return match relative {
-                Some(ready) => Wake::At(ready),
+                Some(ready) => Wake::At(self.deadline.map_or(ready, |deadline| ready.min(deadline))),
                 None if self.in_flight == 0 => Wake::Done,
                 None => Wake::OnEvent,
             };

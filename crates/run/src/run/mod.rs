@@ -46,6 +46,7 @@ pub fn execute(mut config: RunConfig, version: &str) -> Result<RunEnd, RunError>
     }
     let dataset = open_dataset(&config, tokenizer.as_ref())?;
     let zero_ms = settle_schedule(&mut config, dataset.as_ref())?;
+    config.note_conversations(dataset.len().known());
     let destination = target::open(&config, version)?;
     let descriptors = preflight::raise_descriptor_limit();
     preflight::check(
