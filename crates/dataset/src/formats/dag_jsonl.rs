@@ -168,7 +168,7 @@ fn graph(
         order.iter().map(|at| (records[*at].id.as_str().into(), records[*at].mode, spans[*at])).collect();
     let longest_ms =
         records.iter().flat_map(|record| &record.turns).map(|turn| turn.delay_ms).fold(0.0, f64::max);
-    let notes =
+    let warnings =
         if longest_ms > LONG_DELAY_MS && !capped { vec![Note::LongDelay { longest_ms }] } else { Vec::new() };
-    Graph { nodes, roots, maker: Maker { files, entries }, finish: opening.finish, notes }
+    Graph { nodes, roots, maker: Maker { files, entries }, finish: opening.finish, notes: warnings }
 }

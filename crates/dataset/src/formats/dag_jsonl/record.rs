@@ -80,7 +80,7 @@ pub(super) fn parse(text: &str, cap_ms: f64) -> Result<Record, Fault> {
         let turns = turns.map(|turns| json::list("turns", turns)).transpose()?.unwrap_or_default();
         let before = before.map(|list| names("pre_session_spawns", list)).transpose()?.unwrap_or_default();
         distinct("pre_session_spawns", &before)?;
-        let mode = mode.map(|mode| context_mode(mode)).transpose()?.unwrap_or_default();
+        let mode = mode.map(context_mode).transpose()?.unwrap_or_default();
         let is_orchestrator = orchestrator.map(|flag| json::boolean("orchestrator", flag)).transpose()?;
         let given = [
             ("spawns", spawns),
