@@ -462,3 +462,45 @@ proptest! {
         prop_assert_eq!(body, expected);
     }
 }
+
+#[test]
+fn a_turn_may_keep_the_first_messages_of_an_authored_past() {
+    let format = Format::new(&endpoint(EndpointKind::Chat, false), "m");
+    let said = |texts: &[&str]| {
+        let all: Vec<String> =
+            texts.iter().map(|text| format!(r#"{{"role":"user","content":"{text}"}}"#)).collect();
+        messages(&all.iter().map(String::as_str).collect::<Vec<_>>(), None)
+    };
+    for system in [None, Some("S")] {
+        let mut conversation = conversation(vec![
+            said(&["a", "b", "c"]),
+            Turn { keep_messages: Some(2), ..said(&["d", "e"]) },
+            Turn { keep_messages: Some(3), ..said(&["f"]) },
+            Turn { keep_messages: Some(4), ..said(&[]) },
+            Turn { keep_messages: Some(1), ..said(&["g"]) },
+            Turn { keep_messages: Some(0), ..said(&["h"]) },
+        ]);
+        conversation.context_mode = ContextMode::DeltasWithResponses;
+        conversation.system_message = system.map(Into::into);
+        let mut history = History::default();
+        let seen: Vec<String> = (0..6)
+            .map(|turn| {
+                let rendered = format.render(&conversation, turn, &history);
+                let json: Value = serde_json::from_str(&messages_of(&rendered)).unwrap();
+                let texts: Vec<_> = json
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|message| message["content"].as_str().unwrap().to_owned())
+                    .collect();
+                assert_eq!(rendered.texts.len(), texts.len());
+                history.push_turn(&rendered);
+                texts.concat()
+            })
+            .collect();
+        let expected = ["abc", "abde", "abdf", "abdf", "ag", "h"];
+        let expected: Vec<String> =
+            expected.iter().map(|rest| format!("{}{rest}", system.unwrap_or_default())).collect();
+        assert_eq!(seen, expected);
+    }
+}

@@ -62,6 +62,8 @@ pub struct Turn {
     pub text_tokens: Option<u64>,
     /// Drop what was accumulated before this turn.
     pub reset_context: bool,
+    /// Keep only so many of the messages that earlier turns brought, where answers are part of the data.
+    pub keep_messages: Option<u32>,
     /// Where an agentic trace has it.
     pub source: Option<Arc<TraceSource>>,
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::authored::{input_of, message};
-use super::history::History;
+use super::history::{History, Mark};
 use super::merge::{Members, Part, push_count};
 use super::texts::Texts;
 use super::tools::Tools;
@@ -22,26 +22,42 @@ pub(super) fn render(
     turn: &Turn,
     history: &History,
 ) -> Rendered {
-    let fresh = history.is_empty() || turn.reset_context || !conversation.context_mode.accumulates();
+    // Answers that came in between have no place in what is kept, so it is kept of authored pasts only.
+    let kept = turn.keep_messages.filter(|_| conversation.context_mode == ContextMode::DeltasWithResponses);
+    let mark = kept.and_then(|messages| history.mark(messages));
+    let fresh = history.is_empty()
+        || turn.reset_context
+        || !conversation.context_mode.accumulates()
+        || kept.is_some() && mark.is_none();
     let mut body = Body::default();
     let mut out = Vec::with_capacity(capacity(conversation, turn, history, fresh));
     let mut writer = if fresh {
         out.extend_from_slice(OPEN);
-        Messages { out, texts: Texts::default(), images: 0, any: false, format }
+        Messages::new(format, out, Texts::default())
+    } else if let Some(mark) = mark {
+        let whole = mark.segment as usize;
+        for segment in &history.segments[..whole] {
+            body.push(segment.clone());
+        }
+        body.push(history.segments[whole].slice(..mark.end as usize));
+        let texts = history.texts.get(..mark.texts as usize).unwrap_or(&history.texts);
+        let texts = Texts::after(texts.to_vec());
+        Messages { images: history.images, any: true, ..Messages::new(format, out, texts) }
     } else {
         for segment in &history.segments {
             body.push(segment.clone());
         }
         out.extend_from_slice(&history.pending);
         let texts = Texts::after(history.texts.clone());
-        Messages { out, texts, images: history.images, any: history.any, format }
+        Messages { images: history.images, any: history.any, ..Messages::new(format, out, texts) }
     };
+    writer.marking = conversation.context_mode == ContextMode::DeltasWithResponses;
     if fresh {
         writer.opening(conversation, turn);
     } else {
         writer.turn(turn);
     }
-    let Messages { mut out, mut texts, images, any, .. } = writer;
+    let Messages { mut out, mut texts, images, any, marks, lead, .. } = writer;
     let head = out.len();
     out.push(b']');
 
@@ -75,6 +91,9 @@ pub(super) fn render(
         any,
         tools,
         keep_answers: conversation.context_mode == ContextMode::DeltasWithoutResponses,
+        marks,
+        lead,
+        kept: kept.filter(|_| !fresh),
     });
     rendered
 }
@@ -167,9 +186,26 @@ struct Messages<'a> {
     images: u32,
     any: bool,
     format: &'a Format,
+    /// Ends of the messages written, where a later turn may keep some of them only.
+    marks: Vec<Mark>,
+    marking: bool,
+    /// Messages written in front of the data.
+    lead: u32,
 }
 
-impl Messages<'_> {
+impl<'a> Messages<'a> {
+    fn new(format: &'a Format, out: Vec<u8>, texts: Texts) -> Messages<'a> {
+        Messages { out, texts, images: 0, any: false, format, marks: Vec::new(), marking: false, lead: 0 }
+    }
+
+    /// A message is complete.
+    fn mark(&mut self) {
+        if self.marking {
+            let (end, texts) = (self.out.len() as u32, self.texts.list.len() as u32);
+            self.marks.push(Mark { segment: 0, end, texts });
+        }
+    }
+
     fn comma(&mut self) {
         if self.any {
             self.out.push(b',');
@@ -198,10 +234,14 @@ impl Messages<'_> {
         if let Some(system) = system.filter(|_| !merged) {
             self.plain("system", system);
             self.texts.push_first(self.format.system_text(system));
+            self.lead += 1;
+            self.mark();
         }
         if let Some(context) = &conversation.user_context_message {
             self.plain("user", context);
             self.texts.push(context, None);
+            self.lead += 1;
+            self.mark();
         }
         match &turn.content {
             Content::Messages { messages, .. } if merged => {
@@ -218,13 +258,8 @@ impl Messages<'_> {
             Content::Parts { texts, media } if turn.role.as_deref() == Some("system") => {
                 let mut content = Vec::new();
                 let mut texts_seen = Texts::default();
-                let mut part = Messages {
-                    out: std::mem::take(&mut content),
-                    texts: std::mem::take(&mut texts_seen),
-                    images: 0,
-                    any: false,
-                    format: self.format,
-                };
+                let mut part =
+                    Messages::new(self.format, std::mem::take(&mut content), std::mem::take(&mut texts_seen));
                 part.content(texts, media, None);
                 let content = serde_json::from_slice(&part.out).unwrap_or(Value::Null);
                 Value::Object(
@@ -256,6 +291,7 @@ impl Messages<'_> {
         self.comma();
         self.out.extend_from_slice(text.as_bytes());
         message(text.as_bytes(), &mut self.texts, &mut self.images);
+        self.mark();
         true
     }
 
@@ -265,6 +301,7 @@ impl Messages<'_> {
                 self.role(turn.role.as_deref().unwrap_or("user"));
                 self.content(texts, media, turn.text_tokens);
                 self.out.push(b'}');
+                self.mark();
             }
             Content::Messages { messages, .. } => self.authored(messages),
             Content::Payload(_) => {}
@@ -276,6 +313,7 @@ impl Messages<'_> {
             self.comma();
             push_compact(raw.get(), &mut self.out);
             message(raw.get().as_bytes(), &mut self.texts, &mut self.images);
+            self.mark();
         }
     }
 

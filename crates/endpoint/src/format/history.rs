@@ -22,7 +22,22 @@ pub struct History {
     pub(super) tools: Option<Tools>,
     /// Whether any message has been sent.
     pub(super) any: bool,
+    /// Where each message ends, those that were put in front of the data first.
+    pub(super) marks: Vec<Mark>,
+    /// Messages put in front of the data.
+    pub(super) lead: u32,
     keep_answers: bool,
+}
+
+/// Where a message of the past ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    /// The segment.
+    pub(super) segment: u32,
+    /// The byte after it in the segment.
+    pub(super) end: u32,
+    /// Texts up to and with it.
+    pub(super) texts: u32,
 }
 
 impl History {
@@ -36,8 +51,14 @@ impl History {
         let Some(carry) = &rendered.carry else { return };
         if carry.fresh {
             self.segments.clear();
+            self.marks.clear();
+            self.lead = carry.lead;
+        } else if let Some(kept) = carry.kept {
+            self.keep(kept);
         }
         self.pending.clear();
+        let segment = self.segments.len() as u32;
+        self.marks.extend(carry.marks.iter().map(|mark| Mark { segment, ..*mark }));
         self.segments.push(carry.segment.clone());
         self.texts.clone_from(carry.built.as_ref().unwrap_or(&rendered.texts));
         if carry.tools.as_ref().is_some_and(|tools| tools.text.is_some()) {
@@ -48,6 +69,22 @@ impl History {
         self.tools.clone_from(&carry.tools);
         self.any = carry.any;
         self.keep_answers = carry.keep_answers;
+    }
+
+    /// The mark up to which `messages` messages of the data reach; `None` when there are none, or not so many.
+    pub(super) fn mark(&self, messages: u32) -> Option<Mark> {
+        let place = (self.lead + messages).checked_sub(1)?;
+        self.marks.get(place as usize).copied()
+    }
+
+    /// Drops what comes after the first `messages` messages of the data.
+    fn keep(&mut self, messages: u32) {
+        let Some(mark) = self.mark(messages) else { return };
+        self.marks.truncate((self.lead + messages) as usize);
+        self.segments.truncate(mark.segment as usize + 1);
+        if let Some(last) = self.segments.last_mut() {
+            *last = last.slice(..mark.end as usize);
+        }
     }
 
     /// Adds the live answer to the turn pushed last; without effect where the conversation brings its own

@@ -148,6 +148,12 @@ struct Carry {
     tools: Option<Tools>,
     /// Live answers are part of the history.
     keep_answers: bool,
+    /// Where its messages end.
+    marks: Vec<history::Mark>,
+    /// Messages that were put in front of the data.
+    lead: u32,
+    /// Messages of the data that it kept of the past, where it did not keep all.
+    kept: Option<u32>,
 }
 
 impl Rendered {
