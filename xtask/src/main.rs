@@ -4,9 +4,10 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 mod bench;
+mod prepare;
 
 fn main() -> ExitCode {
-    let outcome = bench::command().try_get_matches().map_or_else(
+    let outcome = bench::command().subcommand(prepare::command()).try_get_matches().map_or_else(
         |error| {
             // Help and usage errors print themselves, to the stream that fits.
             let _ = error.print();
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
         },
         |matches| match matches.subcommand() {
             Some(("bench", matches)) => bench::run(matches),
+            Some(("prepare", matches)) => prepare::run(matches),
             _ => Ok(ExitCode::from(2)),
         },
     );

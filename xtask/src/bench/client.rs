@@ -36,6 +36,8 @@ pub(crate) struct Record {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Metadata {
     pub(crate) x_request_id: String,
+    #[serde(default)]
+    pub(crate) x_correlation_id: String,
     pub(crate) conversation_id: Option<String>,
     pub(crate) turn_index: Option<u64>,
     pub(crate) request_start_ns: u64,

@@ -58,6 +58,8 @@ impl Reference {
             .args(arguments)
             .env("TIKTOKEN_CACHE_DIR", &self.vocabulary)
             .env("HF_HUB_OFFLINE", "1")
+            // It keeps prepared data below the home folder and would not prepare them again.
+            .env("HOME", &own)
             .current_dir(&own);
         Running::start(command, &own)
     }

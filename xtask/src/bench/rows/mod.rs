@@ -7,6 +7,7 @@ use super::figure::Figure;
 
 mod cost;
 mod cross_check;
+mod datasets;
 mod lateness;
 mod memory;
 mod sockets;
@@ -60,6 +61,30 @@ pub(crate) const ALL: &[Row] = &[
         about: "start to first request of the Mooncake trace",
         reference: true,
         measure: start::trace,
+    },
+    Row {
+        name: "prepare-trace",
+        about: "every body of the Mooncake trace made, none sent",
+        reference: true,
+        measure: datasets::prepare,
+    },
+    Row {
+        name: "analyze-trace",
+        about: "analysis and check of the Mooncake trace",
+        reference: false,
+        measure: datasets::analyze,
+    },
+    Row {
+        name: "start-large",
+        about: "start to first request of a file of 1,000,000 rows",
+        reference: false,
+        measure: datasets::large,
+    },
+    Row {
+        name: "round-trip",
+        about: "a recorded run replayed: times of its sends and answers",
+        reference: false,
+        measure: datasets::round_trip,
     },
     Row {
         name: "memory-trace",

@@ -1,0 +1,96 @@
+//! `cargo xtask prepare FILE`: every request body of a trace, made as a run makes them, and none sent. A process of
+//! its own, so that the benchmark can time it from its start.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use aiperf_config::{
+    ConnectionReuse, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
+    Target,
+};
+use aiperf_dataset::{Dataset, OpenContext, Survey, open};
+use aiperf_endpoint::Format;
+use aiperf_tokenize::Tokenizer;
+use anyhow::{Result, anyhow};
+use clap::{Arg, ArgMatches};
+
+/// The command line.
+pub(crate) fn command() -> clap::Command {
+    clap::Command::new("prepare")
+        .about("Makes every request body of a mooncake_trace and sends none")
+        .arg(Arg::new("file").value_name("FILE").required(true))
+}
+
+/// Prints how many bodies of how many bytes and tokens were made.
+pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
+    let file = matches.get_one::<String>("file").map(Path::new).ok_or_else(|| anyhow!("no file"))?;
+    let tokenizer = Tokenizer::builtin();
+    let survey = Survey::default();
+    let context = OpenContext {
+        seed: 7,
+        tokenizer: Some(&tokenizer),
+        streaming: true,
+        survey: None,
+        ..OpenContext::survey(&survey, true)
+    };
+    let source = DatasetSource::File(FileDataset::new(file, FileFormat::MooncakeTrace));
+    let dataset = open(&DatasetConfig::new(source), &context)?;
+    let format = Format::new(&endpoint(), "mock-model");
+    let (next, made) = (AtomicU64::new(0), Made::default());
+    // As many as a run would have for it.
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..threads).map(|_| scope.spawn(|| prepare(dataset.as_ref(), &format, &next, &made))).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
+    })?;
+    let [bodies, bytes, tokens] =
+        [&made.bodies, &made.bytes, &made.tokens].map(|sum| sum.load(Ordering::Relaxed));
+    writeln!(std::io::stdout(), "{bodies} bodies, {bytes} bytes, {tokens} tokens")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Default)]
+struct Made {
+    bodies: AtomicU64,
+    bytes: AtomicU64,
+    tokens: AtomicU64,
+}
+
+fn prepare(dataset: &dyn Dataset, format: &Format, next: &AtomicU64, made: &Made) -> Result<()> {
+    let count = dataset.wait_for(u64::MAX).known();
+    loop {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        if index >= count {
+            return Ok(());
+        }
+        let conversation = dataset.build(index)?;
+        for (turn, said) in conversation.turns.iter().enumerate() {
+            let body = format.render_alone(&conversation, turn);
+            made.bodies.fetch_add(1, Ordering::Relaxed);
+            made.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
+            made.tokens.fetch_add(said.text_tokens.unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+}
+
+fn endpoint() -> EndpointConfig {
+    EndpointConfig {
+        kind: EndpointKind::Chat,
+        target: Target::Mock("mock://".into()),
+        custom_path: None,
+        streaming: true,
+        api_key: None,
+        headers: Vec::new(),
+        extra_inputs: serde_json::Map::new(),
+        use_legacy_max_tokens: false,
+        use_server_token_count: false,
+        per_chunk_usage: false,
+        request_timeout: None,
+        connection_reuse: ConnectionReuse::default(),
+        bind_addresses: Vec::new(),
+    }
+}
