@@ -2,10 +2,12 @@
 //! answer or an error, never a panic.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat};
 use aiperf_tokenize::Tokenizer;
 
+use crate::parquet::{Cells, Table, Writer};
 use crate::source::{Records, SourceFile};
 use crate::{Files, Len, OpenContext, PhaseChoice, Survey, open};
 
@@ -93,6 +95,37 @@ pub fn fuzz_records(bytes: &[u8]) {
     });
 }
 
+/// Reads a columnar file of `bytes`: all rows in order, and some in another order.
+pub fn fuzz_columns(bytes: &[u8]) {
+    with_file(bytes, ".parquet", |path| {
+        let Ok(table) = Table::open(path).map(Arc::new) else { return };
+        if table.check_json().is_err() {
+            return;
+        }
+        let all: Vec<usize> = (0..table.schema().fields().len()).collect();
+        let writer = Writer::new(table.schema().fields());
+        let mut text = String::new();
+        if let Ok(batches) = table.batches(&all, 0) {
+            for batch in batches.take(50) {
+                let Ok((_, batch)) = batch else { break };
+                for row in 0..batch.num_rows() {
+                    text.clear();
+                    let _ = writer.row(&batch, row, &mut text);
+                }
+            }
+        }
+        let cells = Cells::of(&table, &all);
+        let rows = table.rows();
+        for row in [rows / 2, rows / 3, 0, rows.saturating_sub(1), rows].into_iter().chain(0..rows.min(20)) {
+            if let Ok(cell) = cells.row(0, row) {
+                let (batch, index) = cell.in_batch();
+                text.clear();
+                let _ = writer.row(batch, index, &mut text);
+            }
+        }
+    });
+}
+
 /// Converts `bytes` as if a run had recorded them, and opens what comes of it.
 ///
 /// # Panics
@@ -125,9 +158,12 @@ fn with_file(bytes: &[u8], ending: &str, read: impl FnOnce(&Path)) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::columnar;
 
     /// JSON-like text of the keys that matter, so that more than the parser is reached.
     fn value() -> impl Strategy<Value = String> {
@@ -202,8 +238,104 @@ mod tests {
         ]
     }
 
+    /// Parquet and Arrow files of a few rows, written in several ways.
+    fn columnar_files() -> Vec<Vec<u8>> {
+        use arrow_schema::DataType;
+        use columnar::{field, list, object};
+        use parquet::basic::Compression;
+        use parquet::file::properties::{WriterProperties, WriterVersion};
+
+        let schema = columnar::schema(vec![
+            field("text", DataType::Utf8),
+            field("hash_ids", list(DataType::Int64)),
+            field(
+                "turns",
+                list(object(vec![field("text", DataType::Utf8), field("delay", DataType::Float64)])),
+            ),
+        ]);
+        let rows: Vec<serde_json::Value> = (0..60)
+            .map(|row| serde_json::json!({"text": format!("{}", row % 7), "hash_ids": [row, 2], "turns": [{"text": "a"}, null]}))
+            .collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let small = || WriterProperties::builder().set_data_page_row_count_limit(10).set_write_batch_size(5);
+        let mut files = Vec::new();
+        for properties in [
+            small().set_compression(Compression::SNAPPY),
+            small().set_offset_index_disabled(true).set_dictionary_enabled(false),
+            small().set_writer_version(WriterVersion::PARQUET_2_0).set_offset_index_disabled(true),
+            small().set_compression(Compression::LZ4_RAW).set_max_row_group_row_count(Some(20)),
+        ] {
+            columnar::write(&path, &schema, &rows, properties.build());
+            files.push(std::fs::read(&path).unwrap());
+        }
+        columnar::write_arrow(&path, &schema, &rows, 20);
+        files.push(std::fs::read(&path).unwrap());
+        files
+    }
+
+    /// Some bytes of a file changed, or its end cut off.
+    fn damaged(
+        mut bytes: Vec<u8>,
+        changes: &[(prop::sample::Index, u8)],
+        cut: Option<prop::sample::Index>,
+    ) -> Vec<u8> {
+        for (place, value) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = *value;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        bytes
+    }
+
+    fn changes() -> impl Strategy<Value = (Vec<(prop::sample::Index, u8)>, Option<prop::sample::Index>)> {
+        (
+            prop::collection::vec(any::<(prop::sample::Index, u8)>(), 0..4),
+            prop::option::weighted(0.1, any::<prop::sample::Index>()),
+        )
+    }
+
+    #[test]
+    fn no_damage_to_a_columnar_file_brings_its_reader_down() {
+        let files = columnar_files();
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(400));
+        runner
+            .run(&(0..files.len(), changes()), |(file, (changes, cut))| {
+                fuzz_columns(&damaged(files[file].clone(), &changes, cut));
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn no_damage_to_compressed_lines_brings_their_reader_down() {
+        let text = "{\"text\": \"some words that repeat\"}\n".repeat(300);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        let files = [gzip.finish().unwrap(), zstd::encode_all(text.as_bytes(), 3).unwrap()];
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(500));
+        runner
+            .run(&(0..files.len(), changes()), |(file, (changes, cut))| {
+                fuzz_records(&damaged(files[file].clone(), &changes, cut));
+                Ok(())
+            })
+            .unwrap();
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn rows_of_a_table_are_found_again(text in "([a\" ,\r\n\u{e9}]|\"\"|,|\n){0,40}") {
+            fuzz_records(text.as_bytes());
+        }
+
+        #[test]
+        fn records_are_found_again(bytes in document()) {
+            fuzz_records(&bytes);
+        }
 
         #[test]
         fn no_file_brings_a_loader_down(bytes in document(), format in 0..FileFormat::ALL.len(), fixed: bool, chat: bool) {

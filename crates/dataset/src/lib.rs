@@ -3,6 +3,9 @@
 //! A dataset is opened in one step (files are indexed: every record is checked, texts are not kept) and its
 //! conversations are built one by one, by any thread in any order, just before they are due.
 
+#[cfg(test)]
+#[path = "../tests/common/columnar.rs"]
+mod columnar;
 mod detect;
 mod error;
 mod facts;

@@ -174,7 +174,7 @@ fn multi_turn_records_are_the_same_requests_however_they_are_stored() {
         let schema = schema(vec![field("session_id", string.clone()), field("turns", list(turn))]);
         let rows: Vec<Value> = (0..80)
             .map(|number| {
-                let turns: Vec<Value> = (0..number % 5 + 1)
+                let turns: Vec<Value> = (0..=number % 5)
                     .map(|turn| match turn {
                         0 => json!({"role": "system", "text": "be brief", "delay": null, "extra": null}),
                         1 => json!({"text": format!("turn {number}"), "extra": {"top_p": 0.1}}),

@@ -13,9 +13,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-#[path = "../../tests/common/columnar.rs"]
-mod columnar;
-use columnar::*;
+use crate::columnar::*;
 
 fn sample_schema(string: &DataType) -> Arc<Schema> {
     let part = object(vec![field("kind", string.clone()), field("value", DataType::Float64)]);
