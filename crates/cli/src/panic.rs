@@ -9,6 +9,10 @@ use crate::exit::ExitStatus;
 pub fn install() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
+        // A decoder gave up on a damaged file, which is told as an error.
+        if aiperf_dataset::panic_is_caught() {
+            return;
+        }
         let mut stderr = std::io::stderr();
         if stderr.is_terminal() {
             // Attributes off, cursor shown, a line of its own.

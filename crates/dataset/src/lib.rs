@@ -46,6 +46,7 @@ pub use formats::{Files, Format, LATER_NAMES, NAMES, format, formats};
 pub use from_run::{Converted, PhaseChoice, from_run};
 pub use note::{Note, NoteLevel};
 pub use open::open;
+pub use parquet::panic_is_caught;
 pub use sampler::Sampler;
 
 /// How many conversations there are.

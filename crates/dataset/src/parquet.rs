@@ -14,6 +14,7 @@ pub(crate) mod value;
 
 pub(crate) use cells::{Cell, Cells};
 pub(crate) use json::{NotFinite, Writer, write_string};
+pub use table::panic_is_caught;
 pub(crate) use table::{Batches, Table};
 
 #[cfg(test)]

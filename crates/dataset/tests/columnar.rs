@@ -451,3 +451,11 @@ fn limits_endpoints_and_windows_act_on_rows_as_on_lines() {
     assert_eq!(dataset.wait_for(u64::MAX), Len::Exact(70));
     assert!(load_for(&path, FileFormat::MooncakeTrace, EndpointKind::Completions).is_ok());
 }
+
+#[test]
+fn a_file_that_makes_the_decoder_panic_is_a_damaged_file() {
+    let message =
+        load(data("parquet/decoder_gives_up.parquet"), FileFormat::SingleTurn).err().unwrap().to_string();
+    assert!(message.contains("decoder_gives_up.parquet") && message.contains("damaged"), "{message}");
+    assert!(!aiperf_dataset::panic_is_caught());
+}

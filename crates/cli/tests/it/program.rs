@@ -151,6 +151,22 @@ fn a_wrong_setting_of_the_mock_server_is_a_usage_error() {
 
 /// <https://github.com/ai-dynamo/aiperf/issues/1196>: an exception leaves the screen up and the output frozen.
 #[test]
+fn a_damaged_file_that_makes_its_decoder_panic_is_one_error_and_no_fault_of_the_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataset/tests/data/parquet/decoder_gives_up.parquet");
+    let file = file.to_str().unwrap();
+    let line =
+        "profile -m m --url mock:// --tokenizer builtin --custom-dataset-type single_turn --input-file";
+    let arguments: Vec<&str> = line.split(' ').chain([file]).collect();
+    let output = run(&arguments, directory.path());
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("decoder_gives_up.parquet") && stderr.contains("damaged"), "{stderr}");
+    assert!(!stderr.contains("panicked") && !stderr.contains("internal error"), "{stderr}");
+}
+
+#[test]
 fn aiperf_1196_a_panic_on_any_thread_ends_the_program_with_101() {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "program::child_that_panics", "--nocapture"])

@@ -40,7 +40,7 @@ impl Pages {
         Pages { path, metadata, columns, stored: OnceLock::new(), walked }
     }
 
-    fn stored(&self) -> Option<&Arc<dyn PageIndexProvider>> {
+    pub(super) fn stored(&self) -> Option<&Arc<dyn PageIndexProvider>> {
         let read = || {
             let mut reader = ParquetMetaDataReader::new_with_metadata(self.metadata.as_ref().clone())
                 .with_column_index_policy(PageIndexPolicy::Skip)
@@ -58,7 +58,7 @@ impl Pages {
 
     /// Walks the pages of a chunk. `None` when a row goes on from one page to the next, as old writers had it:
     /// then nothing can be skipped.
-    fn walk(&self, row_group: usize, column: usize) -> Result<Option<OffsetIndexMetaData>> {
+    pub(super) fn walk(&self, row_group: usize, column: usize) -> Result<Option<OffsetIndexMetaData>> {
         let group = self.metadata.row_group(row_group);
         let chunk = group.column(column);
         let rows = group.num_rows();

@@ -1,5 +1,6 @@
 //! One columnar file: its schema, its rows in order, and what is needed to read any of them.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -418,10 +419,23 @@ pub(super) fn damaged(path: &Path, what: &str) -> DatasetError {
     }
 }
 
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread would be caught here and told as the error of a damaged file: a panic hook has
+/// nothing to say or do then.
+pub fn panic_is_caught() -> bool {
+    GUARDED.get()
+}
+
 /// The decoders panic on some damaged files; that is an error like any other.
 pub(super) fn guarded<T>(
     path: &Path,
     work: impl FnOnce() -> Result<T, DatasetError>,
 ) -> Result<T, DatasetError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(damaged(path, "the decoder gave up")))
+    let outer = GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(outer);
+    result.unwrap_or_else(|_| Err(damaged(path, "the decoder gave up")))
 }

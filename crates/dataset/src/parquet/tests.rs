@@ -146,6 +146,35 @@ fn every_row_is_found_whatever_way_the_file_was_written() {
 }
 
 #[test]
+fn pages_found_by_walking_are_those_of_the_offset_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let schema = sample_schema(&DataType::Utf8);
+    let rows: Vec<Value> = (0..1000).map(sample_row).collect();
+    for properties in [
+        small(),
+        small().set_dictionary_enabled(false).set_compression(Compression::SNAPPY),
+        small().set_writer_version(WriterVersion::PARQUET_2_0),
+    ] {
+        write(&path, &schema, &rows, properties.build());
+        let bytes = bytes::FileBytes::open(&path).unwrap();
+        let metadata = parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();
+        let pages = pages::Pages::new(path.clone(), Arc::new(metadata.clone()));
+        let stored = pages.stored().unwrap();
+        let mut most = 0;
+        for group in 0..metadata.num_row_groups() {
+            for column in 0..metadata.row_group(group).num_columns() {
+                let walked = pages.walk(group, column).unwrap().unwrap();
+                let walked = walked.page_locations();
+                assert_eq!(Some(walked), stored.page_locations(group, column), "{group} {column}");
+                most = most.max(walked.len());
+            }
+        }
+        assert!(most > 5, "{most} pages");
+    }
+}
+
+#[test]
 fn every_codec_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let schema = sample_schema(&DataType::Utf8);
