@@ -158,7 +158,8 @@ fn pages_found_by_walking_are_those_of_the_offset_index() {
     ] {
         write(&path, &schema, &rows, properties.build());
         let bytes = bytes::FileBytes::open(&path).unwrap();
-        let metadata = parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();
+        let metadata =
+            parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();
         let pages = pages::Pages::new(path.clone(), Arc::new(metadata.clone()));
         let stored = pages.stored().unwrap();
         let mut most = 0;
