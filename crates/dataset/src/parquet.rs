@@ -1,8 +1,6 @@
 //! Columnar files: parquet, and Arrow IPC where a format takes it. Rows are read in order for the index, and at
 //! any place afterwards; memory follows what is being read, not the file.
 
-#![allow(dead_code, unused_imports, reason = "formats come to it one after the other")]
-
 mod bytes;
 mod cells;
 mod ipc;

@@ -4,10 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 
 use super::table::{Reader, Table, damaged};
-use super::value;
 use crate::DatasetError;
 
 /// Decoded bytes that are kept at most, apart from the batch just asked for.
@@ -150,22 +149,5 @@ impl Cell {
     /// The rows that this one was decoded with, and which of them it is.
     pub(crate) fn in_batch(&self) -> (&RecordBatch, usize) {
         (&self.batch, self.index)
-    }
-
-    fn column(&self, name: &str) -> Option<&dyn Array> {
-        self.batch.column_by_name(name).map(AsRef::as_ref)
-    }
-
-    /// A string; `None` when it is null or no string.
-    pub(crate) fn string(&self, column: &str) -> Option<&str> {
-        value::string(self.column(column)?, self.index)
-    }
-
-    /// A list of integers; `None` when it, or one of its elements, is null or something else.
-    pub(crate) fn integers(&self, column: &str) -> Option<Vec<i64>> {
-        let elements = value::elements(self.column(column)?, self.index)?;
-        (0..elements.len())
-            .map(|index| value::integer(&elements, index).and_then(|number| number.try_into().ok()))
-            .collect()
     }
 }

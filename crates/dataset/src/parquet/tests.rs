@@ -233,9 +233,13 @@ fn cells_of_one_column_come_in_any_order_from_many_threads() {
                 for step in 0..600 {
                     let row = (step * 997 + thread * 5) % 3000;
                     let cell = cells.row(0, row).unwrap();
-                    assert_eq!(cell.string("prompt"), Some(&*format!("prompt {row}")));
-                    assert_eq!(cell.integers("hashes"), Some(vec![row as i64, row as i64 + 1]));
-                    assert_eq!(cell.string("other"), None, "not asked for");
+                    let (batch, index) = cell.in_batch();
+                    let column = |name| batch.column_by_name(name).unwrap();
+                    assert_eq!(value::string(column("prompt"), index), Some(&*format!("prompt {row}")));
+                    let hashes = value::elements(column("hashes"), index).unwrap();
+                    let hashes: Vec<_> = (0..2).map(|index| value::integer(&hashes, index)).collect();
+                    assert_eq!(hashes, [Some(i128::from(row)), Some(i128::from(row) + 1)]);
+                    assert!(batch.column_by_name("other").is_none(), "not asked for");
                 }
             });
         }
