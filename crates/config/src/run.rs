@@ -340,6 +340,53 @@ pub struct FileDataset {
     pub pool_batch: [u32; 4],
     /// How a trace of completions is played.
     pub replay: TraceReplay,
+    /// How a trace is changed before it is played.
+    pub synthesis: Synthesis,
+}
+
+/// How a trace is changed before it is played.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Synthesis {
+    /// Times and delays are divided by this; above 0.
+    pub speedup: f64,
+    /// Factor on the blocks of prefixes that several requests share; above 0.
+    pub prefix_len: f64,
+    /// Number of variants over which equal prefixes are spread; at least 1.
+    pub prefix_root: u64,
+    /// Factor on the tokens after the shared prefix; above 0.
+    pub prompt_len: f64,
+    /// Factor on recorded output lengths; 0 or more.
+    pub output_len: f64,
+    /// Longer inputs are left out, tokens.
+    pub max_isl: Option<u64>,
+    /// Cap on recorded output lengths, tokens.
+    pub max_osl: Option<u64>,
+}
+
+impl Default for Synthesis {
+    fn default() -> Synthesis {
+        Synthesis {
+            speedup: 1.0,
+            prefix_len: 1.0,
+            prefix_root: 1,
+            prompt_len: 1.0,
+            output_len: 1.0,
+            max_isl: None,
+            max_osl: None,
+        }
+    }
+}
+
+impl Synthesis {
+    /// Whether the blocks and lengths of inputs change.
+    pub fn reshapes(&self) -> bool {
+        self.prefix_len != 1.0 || self.prompt_len != 1.0 || self.prefix_root != 1
+    }
+
+    /// Whether any multiplier changes something.
+    pub fn transforms(&self) -> bool {
+        self.reshapes() || self.speedup != 1.0 || self.output_len != 1.0
+    }
 }
 
 impl FileDataset {
@@ -356,6 +403,7 @@ impl FileDataset {
             window: (None, None),
             pool_batch: [1; 4],
             replay: TraceReplay::default(),
+            synthesis: Synthesis::default(),
         }
     }
 }

@@ -35,6 +35,7 @@ fn file(path: &Path, format: FileFormat) -> DatasetSource {
         window: (None, None),
         pool_batch: [1; 4],
         replay: TraceReplay::default(),
+        synthesis: Default::default(),
     })
 }
 

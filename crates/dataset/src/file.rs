@@ -8,10 +8,9 @@ use aiperf_config::Normal;
 use aiperf_tokenize::seed::Streams;
 use aiperf_types::{Content, Conversation, MediaKind, Turn};
 
-use crate::index::{Index, Range, row_fault};
-use crate::json::Fault;
+use crate::index::{Index, Range};
 use crate::names::Names;
-use crate::record::{Problem, Render, Row};
+use crate::record::{Problem, Render, Row, changed, record_text};
 use crate::source::SourceFile;
 use crate::{Dataset, DatasetError, Len, Note, OpenContext, Outline, Place, TurnFacts, TurnOutline, random};
 
@@ -117,20 +116,6 @@ impl FileDataset {
             None => panic!("row {number} of {range:?}"),
         }
     }
-
-    /// The text of a record.
-    fn record(&self, row: Row) -> Result<String, DatasetError> {
-        let record = self.files[row.file()].record(row.offset(), row.length)?;
-        record.map_err(|fault| self.changed(row, fault))
-    }
-
-    /// The error for a record that was fine when it was indexed.
-    fn changed(&self, row: Row, mut fault: Fault) -> DatasetError {
-        fault
-            .rule
-            .push_str(" (the file changed since it was read at the start; leave it alone during a run)");
-        row_fault(&self.files, row, fault)
-    }
 }
 
 impl Dataset for FileDataset {
@@ -160,9 +145,9 @@ impl Dataset for FileDataset {
         let rows: Vec<Row> = (0..range.count()).map(|number| self.row(range, number)).collect();
         let mut turns = Vec::with_capacity(rows.len());
         for rows in rows.chunk_by(|one, other| one.same_record(*other)) {
-            let text = self.record(rows[0])?;
+            let text = record_text(&self.files, rows[0])?;
             self.render.turns(&text, rows, &mut turns).map_err(|problem| match problem {
-                Problem::Fault(fault) => self.changed(rows[0], fault),
+                Problem::Fault(fault) => changed(&self.files, rows[0], fault),
                 Problem::Error(error) => error,
             })?;
         }
@@ -189,9 +174,9 @@ impl Dataset for FileDataset {
             (turns.start + skipped..turns.end + skipped).map(|turn| self.row(range, turn)).collect();
         let mut facts = Vec::with_capacity(rows.len());
         for rows in rows.chunk_by(|one, other| one.same_record(*other)) {
-            let text = self.record(rows[0])?;
+            let text = record_text(&self.files, rows[0])?;
             self.render.facts(&text, rows, &mut facts).map_err(|problem| match problem {
-                Problem::Fault(fault) => self.changed(rows[0], fault),
+                Problem::Fault(fault) => changed(&self.files, rows[0], fault),
                 Problem::Error(error) => error,
             })?;
         }

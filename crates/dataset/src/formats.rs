@@ -1,7 +1,11 @@
 //! The table of file formats: one file per format, one line here. Whatever differs from format to format is said
 //! by its entry; nothing else asks which format it has.
 
+mod azure_llm;
+mod bailian;
 mod baseten;
+mod blocks;
+mod burst_gpt;
 mod dag_jsonl;
 mod inputs_json;
 mod later;
@@ -11,8 +15,10 @@ mod multi_turn;
 mod parts;
 mod random_pool;
 mod raw_payload;
+mod sagemaker;
 mod single_turn;
 mod speed_bench;
+mod table_trace;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -93,6 +99,8 @@ pub(crate) enum Folder {
     Never,
     /// Those that the function keeps, by name.
     Files(fn(&Path) -> bool),
+    /// Those that the function keeps, also in folders below, by name.
+    Below(fn(&Path) -> bool),
 }
 
 impl Format {
@@ -149,11 +157,11 @@ const TABLE: [Format; FileFormat::ALL.len()] = {
         mooncake::FORMAT,
         raw_payload::FORMAT,
         inputs_json::FORMAT,
-        later::BAILIAN_TRACE,
-        later::BURST_GPT_TRACE,
-        later::AZURE_LLM_TRACE,
+        bailian::FORMAT,
+        burst_gpt::FORMAT,
+        azure_llm::FORMAT,
         baseten::FORMAT,
-        later::SAGEMAKER_DATA_CAPTURE,
+        sagemaker::FORMAT,
         later::TRACELAB,
         later::WEKA_TRACE,
         dag_jsonl::FORMAT,

@@ -8,7 +8,7 @@ mod whole;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
-use aiperf_config::{EndpointKind, FileFormat};
+use aiperf_config::{EndpointKind, FileFormat, Synthesis};
 
 use crate::growing::{Appender, Growing};
 use crate::json::Fault;
@@ -35,11 +35,32 @@ pub(crate) struct Rules {
     /// Keep start ≤ timestamp ≤ end, ms.
     pub(crate) window: (Option<f64>, Option<f64>),
     pub(crate) drop_times: bool,
+    pub(crate) synthesis: Synthesis,
     pub(crate) delay_cap_ms: Option<f64>,
     /// Keep the first so many conversations.
     pub(crate) limit: u64,
     /// Read everything before the first request, whatever the file holds.
     pub(crate) whole: bool,
+}
+
+impl Rules {
+    fn is_outside(&self, timestamp: Option<f64>) -> bool {
+        self.fixed_schedule
+            && timestamp.is_some_and(|time| {
+                self.window.0.is_some_and(|start| time < start) || self.window.1.is_some_and(|end| time > end)
+            })
+    }
+
+    /// A recorded time in the time of the run.
+    fn scaled(&self, timestamp: f64) -> f64 {
+        if self.synthesis.transforms() { (timestamp / self.synthesis.speedup).floor() } else { timestamp }
+    }
+
+    /// A recorded delay in the time of the run.
+    fn delay(&self, recorded: f64) -> f64 {
+        let scaled = recorded / self.synthesis.speedup;
+        self.delay_cap_ms.map_or(scaled, |cap| scaled.min(cap))
+    }
 }
 
 /// The turns of a conversation among the rows.
@@ -184,17 +205,45 @@ impl Index {
             writer.finish(list);
         }
         let _ = index.ids.set(ids);
-        *index.notes.lock().unwrap_or_else(PoisonError::into_inner) = tally_notes(tally);
+        *index.notes.lock().unwrap_or_else(PoisonError::into_inner) = tally_notes(&tally);
         index.publish(ranges.len() as u64, rows.len() as u64);
         index.end(None);
         Arc::new(index)
     }
 }
 
-fn tally_notes(tally: Tally) -> Vec<Note> {
-    let Tally { output_raised, delay_not_finite, extra_beside_payload, payload_not_streaming } = tally;
+fn tally_notes(tally: &Tally) -> Vec<Note> {
+    let Tally {
+        output_raised,
+        output_capped,
+        delay_not_finite,
+        extra_beside_payload,
+        payload_not_streaming,
+        rows_unreadable,
+        first_unreadable,
+        rows_read,
+        nothing_to_reshape,
+        sessions_repeating,
+        sessions_adding,
+        ..
+    } = *tally;
+    let kept = rows_read.saturating_sub(rows_unreadable);
     [
+        (
+            rows_read,
+            Note::RowsOfTable { read: rows_read, kept, skipped: rows_unreadable, first: first_unreadable },
+        ),
         (output_raised, Note::OutputLengthRaised { turns: output_raised }),
+        (output_capped, Note::OutputLengthCapped { turns: output_capped }),
+        (
+            sessions_repeating + sessions_adding,
+            Note::Histories { repeated: sessions_repeating, added: sessions_adding },
+        ),
+        (
+            tally.replayed.len() as u64,
+            Note::ParametersReplayed { names: tally.replayed.iter().cloned().collect() },
+        ),
+        (u64::from(nothing_to_reshape), Note::NothingToReshape),
         (delay_not_finite, Note::DelayNotFinite { turns: delay_not_finite }),
         (extra_beside_payload, Note::ExtraBesidePayload { rows: extra_beside_payload }),
         (payload_not_streaming, Note::PayloadNotStreaming),

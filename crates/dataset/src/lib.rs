@@ -18,6 +18,7 @@ mod graph;
 mod growing;
 mod identity;
 mod index;
+mod instant;
 mod json;
 mod look;
 mod names;
@@ -29,6 +30,7 @@ mod random;
 mod record;
 mod sampler;
 mod source;
+mod synthesis;
 mod synthetic;
 
 use std::ops::Range;

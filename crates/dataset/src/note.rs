@@ -19,6 +19,41 @@ pub enum Note {
         /// Turns concerned.
         turns: u64,
     },
+    /// Recorded output lengths above the cap became the cap.
+    OutputLengthCapped {
+        /// Turns concerned.
+        turns: u64,
+    },
+    /// Inputs longer than asked for.
+    LongerThanAsked {
+        /// Rows left out.
+        rows: u64,
+    },
+    /// Rows of a table, some of which may not be what its columns say.
+    RowsOfTable {
+        /// Rows below the header.
+        read: u64,
+        /// Rows that are requests.
+        kept: u64,
+        /// Rows left out.
+        skipped: u64,
+        /// Line of the first of these; 0 where there is none.
+        first: u64,
+    },
+    /// Conversations of requests that follow each other, by whether their prompts repeat what was said before.
+    Histories {
+        /// Those that do.
+        repeated: u64,
+        /// Those that do not.
+        added: u64,
+    },
+    /// Parameters of captured requests that are sent again.
+    ParametersReplayed {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// Multipliers of prefixes and prompts are given, and no record has blocks.
+    NothingToReshape,
     /// Delays that are not finite were dropped.
     DelayNotFinite {
         /// Turns concerned.
@@ -80,10 +115,15 @@ impl Note {
     pub fn level(&self) -> NoteLevel {
         match self {
             Note::OutsideWindow { .. }
+            | Note::LongerThanAsked { .. }
+            | Note::OutputLengthCapped { .. }
+            | Note::RowsOfTable { skipped: 0, .. }
+            | Note::Histories { .. }
             | Note::SplitsDropped { .. }
             | Note::FilesSkipped { .. }
             | Note::CanceledRows { .. }
-            | Note::NotSampled { .. } => NoteLevel::Info,
+            | Note::NotSampled { .. }
+            | Note::ParametersReplayed { .. } => NoteLevel::Info,
             _ => NoteLevel::Warning,
         }
     }
@@ -95,6 +135,29 @@ impl fmt::Display for Note {
             Note::OutputLengthRaised { turns } => {
                 write!(f, "{turns} turn(s) record an output length below 1; 1 is sent instead")
             }
+            Note::OutputLengthCapped { turns } => {
+                write!(f, "{turns} turn(s) record an output longer than --synthesis-max-osl; the cap is sent instead")
+            }
+            Note::LongerThanAsked { rows } => {
+                write!(f, "{rows} row(s) with an input longer than --synthesis-max-isl were left out")
+            }
+            Note::RowsOfTable { read, skipped: 0, .. } => write!(f, "{read} row(s) read, all kept, 0 skipped"),
+            Note::Histories { repeated, added } => write!(
+                f,
+                "prompts of {repeated} session(s) repeat what was said before and are sent alone; those of {added} session(s) \
+                 go on from it"
+            ),
+            Note::ParametersReplayed { names } => {
+                write!(f, "sent as captured, besides messages, tools and limit: {}", names.join(", "))
+            }
+            Note::RowsOfTable { read, kept, skipped, first } => write!(
+                f,
+                "{read} row(s) read, {kept} kept, {skipped} skipped because a value is missing or no number (the first in \
+                 line {first})"
+            ),
+            Note::NothingToReshape => f.write_str(
+                "the multipliers of prefixes and prompts change nothing: no row has hash_ids",
+            ),
             Note::DelayNotFinite { turns } => {
                 write!(f, "{turns} turn(s) have a delay that is not a finite number; it is left out")
             }
@@ -155,6 +218,28 @@ mod tests {
                 "61.5 s",
                 "--inter-turn-delay-cap-seconds",
             ),
+            (Note::OutputLengthCapped { turns: 6 }, NoteLevel::Info, "6 turn(s)", "cap is sent"),
+            (Note::LongerThanAsked { rows: 8 }, NoteLevel::Info, "8 row(s)", "left out"),
+            (
+                Note::RowsOfTable { read: 9, kept: 7, skipped: 2, first: 4 },
+                NoteLevel::Warning,
+                "9 row(s) read, 7 kept, 2 skipped",
+                "line 4",
+            ),
+            (Note::Histories { repeated: 3, added: 2 }, NoteLevel::Info, "3 session(s)", "sent alone"),
+            (
+                Note::ParametersReplayed { names: vec!["seed".into(), "top_p".into()] },
+                NoteLevel::Info,
+                "seed, top_p",
+                "as captured",
+            ),
+            (
+                Note::RowsOfTable { read: 9, kept: 9, skipped: 0, first: 0 },
+                NoteLevel::Info,
+                "9 row(s)",
+                "all kept",
+            ),
+            (Note::NothingToReshape, NoteLevel::Warning, "multipliers", "nothing"),
             (Note::OutsideWindow { rows: 7 }, NoteLevel::Info, "7 row(s)", "left out"),
             (Note::SessionsCutByWindow { sessions: 4 }, NoteLevel::Warning, "4 session(s)", "no timestamp"),
             (Note::ExtraBesidePayload { rows: 5 }, NoteLevel::Warning, "5 row(s)", "`extra` is not"),

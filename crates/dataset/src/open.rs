@@ -11,7 +11,7 @@ use crate::index::{Rules, index};
 use crate::look::has_extension;
 use crate::parquet::Table;
 use crate::record::{Check, LineFormat};
-use crate::source::{Coding, Columns, Shards, SourceFile, coding, files_of};
+use crate::source::{Coding, Columns, Shards, SourceFile, coding, files_below, files_of};
 use crate::{Dataset, DatasetError, Note, OpenContext, Place, synthetic};
 
 /// More files than this in one folder are not what a folder format is for.
@@ -114,6 +114,7 @@ impl Opening<'_> {
         let name = self.format.name();
         let paths = match self.format.folder {
             Folder::Files(keep) => files_of(path, keep)?,
+            Folder::Below(keep) => files_below(path, keep)?,
             Folder::Never if Shards::of(path)?.is_some() => return Err(self.no_parquet(path)),
             Folder::Never => {
                 return Err(DatasetError::Unreadable {
@@ -276,6 +277,7 @@ impl Opening<'_> {
             fixed_schedule,
             window: if fixed_schedule { self.file.window } else { (None, None) },
             drop_times: self.format.trace && self.file.ignore_trace_delays,
+            synthesis: self.file.synthesis,
             delay_cap_ms: self.config.inter_turn_delay_cap.map(|cap| cap.as_secs_f64() * 1000.0),
             limit: self.limit(),
             whole: fixed_schedule || self.config.sampling != Sampling::Sequential || is_folder,

@@ -1,11 +1,15 @@
 //! What a file format must be able to do: check a record when the file is indexed, and make its turns when
 //! they are about to be sent.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use aiperf_types::{ContextMode, Turn};
 
+use crate::index::row_fault;
 use crate::json::{self, Fault, Field};
+use crate::source::SourceFile;
+use crate::synthesis::Outputs;
 use crate::{DatasetError, TurnFacts};
 
 /// What the index keeps of a turn: 40 bytes.
@@ -79,6 +83,10 @@ impl Row {
         Some(self.timestamp).filter(|time| !time.is_nan())
     }
 
+    pub(crate) fn set_timestamp(&mut self, timestamp: Option<f64>) {
+        self.timestamp = timestamp.unwrap_or(f64::NAN);
+    }
+
     pub(crate) fn delay(self) -> Option<f64> {
         Some(self.delay).filter(|delay| !delay.is_nan())
     }
@@ -90,6 +98,8 @@ pub(crate) struct FoundTurn {
     pub(crate) timestamp: Option<f64>,
     pub(crate) delay: Option<f64>,
     pub(crate) tag: u32,
+    /// Recorded length of the input, tokens; what is longer than asked for is left out.
+    pub(crate) input_tokens: Option<u64>,
 }
 
 /// What a check found in a record; reused from record to record.
@@ -99,6 +109,8 @@ pub(crate) struct Found {
     pub(crate) session: String,
     pub(crate) has_session: bool,
     pub(crate) turns: Vec<FoundTurn>,
+    /// 1-based line of the record.
+    pub(crate) line: u64,
     /// Counts over all records, for notes.
     pub(crate) tally: Tally,
 }
@@ -124,15 +136,44 @@ impl Found {
 }
 
 /// Counts that become notes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) output_raised: u64,
+    pub(crate) output_capped: u64,
+    /// Rows of a table, and those of them that were passed over.
+    pub(crate) rows_read: u64,
+    pub(crate) rows_unreadable: u64,
+    /// Rows that belong to another type of the same kind of file.
+    pub(crate) rows_of_others: u64,
+    /// Line of the first row passed over.
+    pub(crate) first_unreadable: u64,
+    /// Conversations whose prompts repeat what was said before, and those whose prompts go on from it.
+    pub(crate) sessions_repeating: u64,
+    pub(crate) sessions_adding: u64,
+    /// Parameters of captured requests that are sent again.
+    pub(crate) replayed: BTreeSet<String>,
+    /// Prompts were to be reshaped, and no record has blocks.
+    pub(crate) nothing_to_reshape: bool,
     pub(crate) delay_not_finite: u64,
     pub(crate) extra_beside_payload: u64,
     pub(crate) payload_not_streaming: u64,
 }
 
 impl Tally {
+    /// Counts a recorded output length that is not sent as it is.
+    pub(crate) fn output(&mut self, recorded: i64, outputs: Outputs) {
+        self.output_raised += u64::from(recorded < 1);
+        self.output_capped += u64::from(outputs.caps(recorded));
+    }
+
+    /// Notes a parameter of a captured request that is sent again.
+    pub(crate) fn replays(&mut self, name: &str) {
+        const MOST: usize = 100;
+        if self.replayed.len() < MOST && !self.replayed.contains(name) {
+            self.replayed.insert(name.to_owned());
+        }
+    }
+
     /// Counts an authored body that will not be answered as a stream although that was asked for.
     pub(crate) fn body(&mut self, streaming: bool, stream: Field<'_>) {
         if streaming && stream != Some("true") {
@@ -158,10 +199,61 @@ pub(crate) trait Check: Send {
     /// Checks one record fully and says what the index must keep of it.
     fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault>;
 
+    /// The turns of the last record, as far as they were not left out.
+    fn kept(&mut self, turns: usize) {
+        let _ = turns;
+    }
+
     /// All records of the file were read.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(())
     }
+
+    /// Which conversation each turn kept belongs to, in the order of the file, where only the file as a whole
+    /// tells.
+    fn sessions(&mut self) -> Option<Vec<SessionKey>> {
+        None
+    }
+
+    /// All turns kept, conversation by conversation: the last word on their tags.
+    fn arrange(&mut self, turns: &mut Arranged<'_>, tally: &mut Tally) -> Result<(), DatasetError> {
+        let _ = (turns, tally);
+        Ok(())
+    }
+}
+
+/// The conversation of a turn, and its place there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionKey {
+    pub(crate) session: i64,
+    pub(crate) order: i64,
+}
+
+/// The turns of a file, conversation by conversation.
+pub(crate) struct Arranged<'a> {
+    pub(crate) rows: &'a mut [Row],
+    /// First row of every conversation, and the number of rows; `None` where every row is a conversation.
+    pub(crate) starts: Option<&'a [u32]>,
+    pub(crate) files: &'a [SourceFile],
+}
+
+impl Arranged<'_> {
+    /// The record of a row once more.
+    pub(crate) fn text(&self, row: usize) -> Result<String, DatasetError> {
+        record_text(self.files, self.rows[row])
+    }
+}
+
+/// The text of the record of a row.
+pub(crate) fn record_text(files: &[SourceFile], row: Row) -> Result<String, DatasetError> {
+    let record = files[row.file()].record(row.offset(), row.length)?;
+    record.map_err(|fault| changed(files, row, fault))
+}
+
+/// The error for a record that was fine when it was indexed.
+pub(crate) fn changed(files: &[SourceFile], row: Row, mut fault: Fault) -> DatasetError {
+    fault.rule.push_str(" (the file changed since it was read at the start; leave it alone during a run)");
+    row_fault(files, row, fault)
 }
 
 /// Makes turns of records.
@@ -223,6 +315,30 @@ pub(crate) struct LineFormat {
     pub(crate) many_turns: bool,
     /// Keys that make it necessary to read the whole file before the first request.
     pub(crate) whole_keys: &'static [&'static str],
+    /// Recorded times are absolute: the earliest of all records becomes 0.
+    pub(crate) absolute_times: bool,
+    /// Conversations go by their recorded times instead of their place in the file.
+    pub(crate) by_time: bool,
+    /// In a folder, the records of a file are the turns of one conversation.
+    pub(crate) file_is_session: bool,
+    /// The whole file must be read before the first request, whatever it holds.
+    pub(crate) whole: bool,
+}
+
+impl LineFormat {
+    /// A format whose records are conversations of one turn each, known one by one.
+    pub(crate) fn new(check: Box<dyn Check>, render: Arc<dyn Render>) -> LineFormat {
+        LineFormat {
+            check,
+            render,
+            many_turns: false,
+            whole_keys: &[],
+            absolute_times: false,
+            by_time: false,
+            file_is_session: false,
+            whole: false,
+        }
+    }
 }
 
 /// `timestamp` and `delay` of a record, ms. A delay that is not finite is none and is counted.

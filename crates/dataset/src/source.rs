@@ -254,3 +254,21 @@ pub(crate) fn files_of(folder: &Path, keep: impl Fn(&Path) -> bool) -> Result<Ve
     files.sort();
     Ok(files)
 }
+
+/// The files of a folder and of the folders in it that satisfy `keep`, sorted by their paths.
+pub(crate) fn files_below(
+    folder: &Path,
+    keep: impl Fn(&Path) -> bool + Copy,
+) -> Result<Vec<PathBuf>, DatasetError> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        files.extend(files_of(&folder, keep)?);
+        let entries = std::fs::read_dir(&folder).map_err(|error| DatasetError::io(&folder, &error))?;
+        // Links are not followed: they may lead in circles.
+        let below = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.extend(below.map(|entry| entry.path()));
+    }
+    files.sort();
+    Ok(files)
+}

@@ -24,6 +24,11 @@ fn built_formats_are_recognised() {
         ("baseten_minimal.parquet", FileFormat::BasetenTrace, true),
         ("raw_payload_dir", FileFormat::RawPayload, false),
         ("inputs.json", FileFormat::InputsJson, false),
+        ("bailian.jsonl", FileFormat::BailianTrace, true),
+        ("burst_gpt.csv", FileFormat::BurstGptTrace, true),
+        ("azure_llm.csv", FileFormat::AzureLlmTrace, true),
+        ("sagemaker_capture.jsonl", FileFormat::SagemakerDataCapture, true),
+        ("speed_bench/qualitative.jsonl", FileFormat::SpeedBenchQualitative, false),
     ] {
         assert_eq!(detect(&data(name)).unwrap(), Detected { format, timed }, "{name}");
     }
@@ -37,14 +42,7 @@ fn a_trace_without_times_is_not_timed() {
 
 #[test]
 fn later_formats_are_refused_by_name() {
-    for (name, kind) in [
-        ("bailian.jsonl", "bailian_trace"),
-        ("burst_gpt.csv", "burst_gpt_trace"),
-        ("sagemaker_capture.jsonl", "sagemaker_data_capture"),
-        ("tracelab.jsonl", "tracelab"),
-        ("weka_trace.json", "weka_trace"),
-        ("speed_bench/qualitative.jsonl", "speed_bench_qualitative"),
-    ] {
+    for (name, kind) in [("tracelab.jsonl", "tracelab"), ("weka_trace.json", "weka_trace")] {
         let error = detect(&data(name)).unwrap_err();
         assert!(matches!(error, DatasetError::NotBuilt { .. }), "{name}: {error}");
         assert!(
@@ -52,13 +50,6 @@ fn later_formats_are_refused_by_name() {
             "{error}"
         );
     }
-    let (_folder, path) =
-        written("azure.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,4,5\n");
-    assert!(detect(&path).unwrap_err().to_string().contains("azure_llm_trace"));
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("hour")).unwrap();
-    std::fs::copy(data("sagemaker_capture.jsonl"), folder.path().join("hour/a.jsonl")).unwrap();
-    assert!(detect(folder.path()).unwrap_err().to_string().contains("sagemaker_data_capture"));
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(data("weka_trace.json"), folder.path().join("a.json")).unwrap();
     assert!(detect(folder.path()).unwrap_err().to_string().contains("weka_trace"));
@@ -102,7 +93,33 @@ fn other_values_of_type_are_ignored() {
         "d.jsonl",
         r#"{"type": "search", "chat_id": 1, "timestamp": 0.5, "input_length": 5, "output_length": 3}"#,
     );
-    assert!(detect(&path).unwrap_err().to_string().contains("bailian_trace"));
+    assert_eq!(detect(&path).unwrap(), Detected { format: FileFormat::BailianTrace, timed: true });
+}
+
+/// A file of a split fits the type of the split and those of all its categories.
+#[test]
+fn a_split_of_speed_bench_is_taken_as_a_whole_unless_a_row_names_a_category() {
+    let row = |kind: &str| {
+        format!(
+            r#"{{"question_id": "{}", "category": "mixed", {kind} "messages": [{{"role": "user", "content": "a"}}]}}"#,
+            "0".repeat(32)
+        )
+    };
+    let (_folder, path) = written("throughput_8k.jsonl", row(""));
+    assert_eq!(detect(&path).unwrap().format, FileFormat::SpeedBenchThroughput8k);
+    let (_folder, path) =
+        written("throughput_8k.jsonl", row(r#""type": "speed_bench_throughput_8k_mixed","#));
+    assert_eq!(detect(&path).unwrap().format, FileFormat::SpeedBenchThroughput8kMixed);
+    let (_folder, path) = written("other.jsonl", row(""));
+    assert!(matches!(detect(&path), Err(DatasetError::Undetected(_))));
+}
+
+#[test]
+fn captured_calls_are_found_in_folders_of_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("2026/02")).unwrap();
+    std::fs::copy(data("sagemaker_capture.jsonl"), folder.path().join("2026/02/a.jsonl")).unwrap();
+    assert_eq!(detect(folder.path()).unwrap().format, FileFormat::SagemakerDataCapture);
 }
 
 #[test]

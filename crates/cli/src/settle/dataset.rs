@@ -226,6 +226,7 @@ fn file(
         window,
         pool_batch,
         replay,
+        synthesis: aiperf_config::Synthesis::default(),
     };
     Ok((file, schedule.map(|(schedule, _)| schedule)))
 }

@@ -7,41 +7,6 @@ use serde_json::{Map, Value};
 use super::{Files, Format};
 use crate::look::{has_extension, is_hidden};
 
-pub(crate) const BAILIAN_TRACE: Format = Format {
-    fits: |_, look| {
-        let keys = ["chat_id", "timestamp", "input_length", "output_length"];
-        look.record_with(&keys).is_some_and(is_bailian)
-    },
-    ..Format::new(FileFormat::BailianTrace, Files::Jsonl, "one request")
-};
-
-/// Whether a row has the number of a chat.
-pub(crate) fn is_bailian(record: &Map<String, Value>) -> bool {
-    ["chat_id", "timestamp", "input_length", "output_length"].iter().all(|key| record.contains_key(*key))
-        && record["chat_id"].is_number()
-}
-
-pub(crate) const BURST_GPT_TRACE: Format = Format {
-    fits: |_, look| look.has_columns(&["Timestamp", "Request tokens", "Response tokens"]),
-    ..Format::new(FileFormat::BurstGptTrace, Files::Csv, "one request")
-};
-
-pub(crate) const AZURE_LLM_TRACE: Format = Format {
-    fits: |_, look| look.has_columns(&["TIMESTAMP", "ContextTokens", "GeneratedTokens"]),
-    ..Format::new(FileFormat::AzureLlmTrace, Files::Csv, "one request")
-};
-
-pub(crate) const SAGEMAKER_DATA_CAPTURE: Format = Format {
-    fits: |_, look| {
-        let keys = ["captureData", "eventMetadata"];
-        look.record_with(&keys).is_some()
-            || look
-                .first_below(|file| has_extension(file, "jsonl"))
-                .is_some_and(|file| file.record_with(&keys).is_some())
-    },
-    ..Format::new(FileFormat::SagemakerDataCapture, Files::Jsonl, "one captured call")
-};
-
 pub(crate) const TRACELAB: Format = Format {
     fits: |_, look| {
         look.record_with(&[

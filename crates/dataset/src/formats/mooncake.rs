@@ -1,26 +1,21 @@
 //! `mooncake_trace`: requests with recorded times. A request is a length (with the numbers of its blocks), a text,
 //! messages, or a whole body.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use aiperf_config::{Corpus, EndpointKind, FileFormat};
+use aiperf_config::{Corpus, EndpointKind, FileFormat, Synthesis};
 use aiperf_types::{Content, ContextMode, Turn};
 
+use super::blocks::{BlockCheck, BlockPrompts, blocks, ids_of};
 use super::single_turn::first_times;
-use super::{Files, Format, later, speed_bench};
-use crate::identity::Identity;
-use crate::index::IDENTITY_RECORDS;
+use super::{Files, Format, bailian, speed_bench};
 use crate::json::{self, Fault, Field};
 use crate::open::Opening;
-use crate::prompt::Prompts;
-use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, check_type, times};
-use crate::{Survey, TurnFacts};
-
-/// No model takes more; a prompt beyond this is a slip that would fill the memory.
-const LONGEST_INPUT: i64 = 20_000_000;
+use crate::record::{
+    Arranged, Check, Found, FoundTurn, LineFormat, Problem, Render, Row, Tally, check_type, times,
+};
+use crate::synthesis::Outputs;
+use crate::{DatasetError, TurnFacts};
 
 pub(crate) const FORMAT: Format = Format {
     parquet: true,
@@ -36,18 +31,24 @@ pub(crate) const FORMAT: Format = Format {
         "--prompt-corpus",
         "--inter-turn-delay-cap-seconds",
         "--ignore-trace-delays",
+        "--synthesis-speedup-ratio",
+        "--synthesis-prefix-len-multiplier",
+        "--synthesis-prefix-root-multiplier",
+        "--synthesis-prompt-len-multiplier",
+        "--synthesis-output-len-multiplier",
+        "--synthesis-max-isl",
+        "--synthesis-max-osl",
         "--num-dataset-entries",
     ],
     fits: |_, look| {
         // A row of a Bailian trace reads as a row of this one; the numbers of its chats decide.
         look.record().is_some_and(|(line, record)| {
-            !later::is_bailian(record) && !speed_bench::is_row(record) && is_row(line)
+            !bailian::is_row(line) && !speed_bench::is_row(record) && is_row(line)
         })
     },
     times: first_times,
     open: Some(|opening| {
-        let prompts = Prompts::new(opening.corpus(), opening.context)?;
-        let format = format(&opening, prompts);
+        let format = format(&opening)?;
         opening.records(format)
     }),
     ..Format::new(FileFormat::MooncakeTrace, Files::Jsonl, "one request")
@@ -171,57 +172,30 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Output limit; recorded values below 1 become 1.
-    fn max_tokens(&self) -> Result<Option<u64>, Fault> {
-        self.output_length
-            .map(|length| json::integer("output_length", length).map(|length| length.max(1) as u64))
-            .transpose()
+    fn max_tokens(&self, outputs: Outputs) -> Result<Option<u64>, Fault> {
+        let recorded = self.output_length.map(|length| json::integer("output_length", length)).transpose()?;
+        Ok(recorded.map(|length| outputs.limit(length)))
     }
 }
 
 /// Whether a record is a row of such a trace, blocks aside.
 fn is_row(text: &str) -> bool {
-    MooncakeCheck::new(EndpointKind::Chat, u32::MAX, Arc::default(), false, true)
-        .row(text, &mut Found::default(), false)
+    let outputs = Outputs::new(&Synthesis::default());
+    let blocks = BlockCheck::of_one_row();
+    MooncakeCheck { endpoint: EndpointKind::Chat, streaming: false, blocks, outputs }
+        .row(text, &mut Found::default())
         .is_ok()
 }
 
 struct MooncakeCheck {
     endpoint: EndpointKind,
     streaming: bool,
-    block_size: u32,
-    /// Prompts can be made.
-    prompts: bool,
-    /// Blocks must fit their lengths and each other.
-    check_blocks: bool,
-    sizes: BlockSizes,
-    identity: Option<Identity>,
-    records: u64,
-    shared: Arc<OnceLock<[u8; 32]>>,
+    blocks: BlockCheck,
+    outputs: Outputs,
 }
 
 impl MooncakeCheck {
-    fn new(
-        endpoint: EndpointKind,
-        block_size: u32,
-        shared: Arc<OnceLock<[u8; 32]>>,
-        streaming: bool,
-        prompts: bool,
-    ) -> MooncakeCheck {
-        MooncakeCheck {
-            endpoint,
-            streaming,
-            block_size,
-            prompts,
-            check_blocks: true,
-            sizes: BlockSizes::default(),
-            identity: Some(Identity::default()),
-            records: 0,
-            shared,
-        }
-    }
-
-    fn row(&mut self, text: &str, found: &mut Found, check_blocks: bool) -> Result<(), Fault> {
+    fn row(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
         let fields = Fields::parse(text)?;
         check_type(fields.kind, "mooncake_trace")?;
         if fields.message_mode.is_some() {
@@ -250,29 +224,11 @@ impl MooncakeCheck {
                 return Err(Fault::new("tools", "must be a list of objects that is not empty"));
             }
         }
+        let mut input_tokens = None;
         match input {
             Input::Length => {
                 let length = json::integer("input_length", value)?;
-                if length > LONGEST_INPUT {
-                    return Err(Fault::new(
-                        "input_length",
-                        format!("must be at most {LONGEST_INPUT} tokens, is {length}"),
-                    ));
-                }
-                if !self.prompts {
-                    return Err(Fault::new(
-                        "input_length",
-                        "prompts need a tokenizer; name one with --tokenizer",
-                    ));
-                }
-                match fields.hash_ids {
-                    Some(ids) if check_blocks => self.blocks(length, ids)?,
-                    Some(ids) => json::integers("hash_ids", ids, |_| Ok(()))?,
-                    None if length < 0 => {
-                        return Err(Fault::new("input_length", format!("must be 0 or more, is {length}")));
-                    }
-                    None => {}
-                }
+                input_tokens = Some(self.blocks.input(length, fields.hash_ids)?);
             }
             Input::Text => {
                 json::check_string("text_input", value)?;
@@ -305,65 +261,16 @@ impl MooncakeCheck {
             json::map("extra", extra)?;
         }
         if let Some(length) = fields.output_length {
-            found.tally.output_raised += u64::from(json::integer("output_length", length)? < 1);
+            found.tally.output(json::integer("output_length", length)?, self.outputs);
         }
         let (timestamp, delay) = times(fields.timestamp, fields.delay, &mut found.tally)?;
-        found.turns.push(FoundTurn { timestamp, delay, tag: input as u32 });
+        found.turns.push(FoundTurn { timestamp, delay, tag: input as u32, input_tokens });
         Ok(())
-    }
-
-    /// Checks that the blocks make up the length, and that every block has one size in the whole file.
-    fn blocks(&mut self, length: i64, ids: &str) -> Result<(), Fault> {
-        let mut count = 0i64;
-        json::integers("hash_ids", ids, |_| {
-            count += 1;
-            Ok(())
-        })?;
-        let block = i64::from(self.block_size);
-        if count == 0 {
-            return if length < 0 {
-                Err(Fault::new("input_length", format!("must be 0 or more, is {length}")))
-            } else {
-                Ok(())
-            };
-        }
-        if length <= 0 {
-            return Err(Fault::new(
-                "input_length",
-                format!("must be above 0 where there are `hash_ids`, is {length}"),
-            ));
-        }
-        // Tokens of the last block; a longer input goes on with tokens of its own.
-        let last = (length - (count - 1) * block).min(block);
-        if last < 1 {
-            return Err(Fault::new(
-                "hash_ids",
-                format!(
-                    "{count} blocks of {block} tokens do not fit an input of {length} tokens: the last one would have \
-                     {last}, and it must have 1 to {block}; set the trace's block size with --isl-block-size"
-                ),
-            ));
-        }
-        let sizes = &mut self.sizes;
-        let mut seen = 0;
-        json::integers("hash_ids", ids, |id| {
-            seen += 1;
-            let size = if seen == count { last } else { block } as u32;
-            match sizes.insert(id, size) {
-                None => Ok(()),
-                Some(other) => Err(Fault::new(
-                    "hash_ids",
-                    format!(
-                        "block {id} has {size} tokens here and {other} in an earlier row; the trace is damaged or its \
-                         block size is not {block}: set it with --isl-block-size"
-                    ),
-                )),
-            }
-        })
     }
 }
 
-fn check_messages(text: &str) -> Result<(), Fault> {
+/// Checks a list of chat messages.
+pub(crate) fn check_messages(text: &str) -> Result<(), Fault> {
     let messages = json::list("messages", text)?;
     if messages.is_empty() {
         return Err(Fault::new("messages", "must not be empty"));
@@ -388,109 +295,43 @@ impl Check for MooncakeCheck {
     }
 
     fn record(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
-        self.row(text, found, self.check_blocks)?;
-        self.records += 1;
-        if self.records <= IDENTITY_RECORDS
-            && let Some(identity) = &mut self.identity
-        {
-            identity.add(text);
-        }
-        if self.records == IDENTITY_RECORDS {
-            self.finish()?;
-        }
+        self.row(text, found)?;
+        self.blocks.checked(text);
         Ok(())
+    }
+
+    fn kept(&mut self, turns: usize) {
+        self.blocks.kept(turns > 0);
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
-        if let Some(identity) = self.identity.take() {
-            let _ = self.shared.set(identity.finish());
-        }
+        self.blocks.finish();
         Ok(())
     }
-}
 
-/// The size of every block id met so far.
-#[derive(Default)]
-struct BlockSizes {
-    /// Ids that count up from 0, as published traces have them; 0 is "not met".
-    small: Vec<u32>,
-    other: HashMap<i64, u32, BuildHasherDefault<IdHasher>>,
-}
-
-/// Ids below this are kept in a list.
-const SMALL_IDS: i64 = 1 << 22;
-
-impl BlockSizes {
-    /// Notes the size of a block; the earlier size when it differs.
-    fn insert(&mut self, id: i64, size: u32) -> Option<u32> {
-        if (0..SMALL_IDS).contains(&id) {
-            let index = id as usize;
-            if index >= self.small.len() {
-                self.small.resize((index + 1).next_power_of_two(), 0);
-            }
-            let known = &mut self.small[index];
-            if *known == 0 {
-                *known = size;
-            }
-            return Some(*known).filter(|known| *known != size);
-        }
-        match self.other.entry(id) {
-            Entry::Occupied(known) => Some(*known.get()).filter(|known| *known != size),
-            Entry::Vacant(place) => {
-                place.insert(size);
-                None
-            }
-        }
-    }
-}
-
-/// Hashes one integer: ids are hashes already, or count up.
-#[derive(Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_i64(i64::from(*byte));
-        }
-    }
-
-    fn write_i64(&mut self, id: i64) {
-        let mixed = (self.0 ^ id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = mixed ^ mixed >> 32;
+    fn arrange(&mut self, turns: &mut Arranged<'_>, tally: &mut Tally) -> Result<(), DatasetError> {
+        self.blocks.plan(turns, tally, |text, row| {
+            let Input::Length = Input::of(row) else { return Ok(None) };
+            let fields = Fields::parse(text)?;
+            let Some(ids) = fields.hash_ids else { return Ok(None) };
+            let length = json::integer("input_length", fields.input()?.1)?.max(0) as u64;
+            Ok(Some((length, ids_of(ids)?)).filter(|(_, ids)| !ids.is_empty()))
+        })
     }
 }
 
 struct MooncakeRender {
-    prompts: Option<Prompts>,
-    block_size: u32,
-    identity: Arc<OnceLock<[u8; 32]>>,
+    prompts: BlockPrompts,
+    outputs: Outputs,
 }
 
 impl MooncakeRender {
-    fn content(&self, fields: &Fields<'_>, unique: u64) -> Result<(Content, Option<u64>), Problem> {
+    fn content(&self, fields: &Fields<'_>, row: Row) -> Result<(Content, Option<u64>), Problem> {
         let (input, value) = fields.input()?;
         Ok(match input {
             Input::Length => {
-                let prompts = Prompts::required(self.prompts.as_ref())?;
                 let length = json::integer("input_length", value)?.max(0) as u64;
-                let text = match fields.hash_ids {
-                    None => prompts.exact(unique, length),
-                    Some(ids) => {
-                        let mut list = Vec::new();
-                        json::integers("hash_ids", ids, |id| {
-                            list.push(id);
-                            Ok(())
-                        })?;
-                        // Set as soon as enough records were read for a first conversation.
-                        let identity = self.identity.get().copied().unwrap_or_default();
-                        prompts.blocks(&identity, &list, self.block_size, length, unique)
-                    }
-                };
+                let text = self.prompts.text(length, fields.hash_ids, row)?;
                 (Content::text(text.text), Some(text.tokens))
             }
             Input::Text => (Content::text(&*json::string("text_input", value)?), None),
@@ -510,10 +351,10 @@ impl MooncakeRender {
 impl Render for MooncakeRender {
     fn turns(&self, text: &str, rows: &[Row], out: &mut Vec<Turn>) -> Result<(), Problem> {
         let fields = Fields::parse(text)?;
-        let (content, text_tokens) = self.content(&fields, rows[0].record())?;
+        let (content, text_tokens) = self.content(&fields, rows[0])?;
         let verbatim = matches!(content, Content::Payload(_));
         out.push(Turn {
-            max_tokens: if verbatim { None } else { fields.max_tokens()? },
+            max_tokens: if verbatim { None } else { fields.max_tokens(self.outputs)? },
             extra_body: match fields.extra {
                 Some(extra) if !verbatim => Some(json::map("extra", extra)?),
                 _ => None,
@@ -533,14 +374,11 @@ impl Render for MooncakeRender {
             Input::Length => {
                 facts.input_tokens = Some(json::integer("input_length", value)?.max(0) as u64);
                 if let Some(ids) = fields.hash_ids {
-                    json::integers("hash_ids", ids, |id| {
-                        facts.hash_ids.push(id);
-                        Ok(())
-                    })?;
+                    facts.hash_ids = ids_of(ids)?;
                 }
             }
             Input::Text | Input::Messages | Input::Payload => {
-                facts.content = Some(self.content(&fields, rows[0].record())?.0);
+                facts.content = Some(self.content(&fields, rows[0])?.0);
             }
         }
         if let Some(length) = fields.output_length {
@@ -575,23 +413,14 @@ impl Render for MooncakeRender {
     }
 }
 
-fn format(opening: &Opening<'_>, prompts: Option<Prompts>) -> LineFormat {
-    let identity = Arc::new(OnceLock::new());
-    let block_size = opening.block_size();
-    let survey = opening.context.survey;
-    let mut check = MooncakeCheck::new(
-        opening.context.endpoint,
-        block_size,
-        Arc::clone(&identity),
-        opening.context.streaming,
-        // Who only looks makes no prompts.
-        prompts.is_some() || survey.is_some(),
-    );
-    check.check_blocks = survey.is_none_or(Survey::checks_blocks);
-    LineFormat {
-        check: Box::new(check),
-        render: Arc::new(MooncakeRender { prompts, block_size, identity }),
-        many_turns: false,
+fn format(opening: &Opening<'_>) -> Result<LineFormat, DatasetError> {
+    let (blocks, prompts) = blocks(opening)?;
+    let outputs = Outputs::new(&opening.file.synthesis);
+    let (endpoint, streaming) = (opening.context.endpoint, opening.context.streaming);
+    let check = MooncakeCheck { endpoint, streaming, blocks, outputs };
+    Ok(LineFormat {
         whole_keys: &["session_id", "hash_ids"],
-    }
+        whole: opening.file.synthesis.reshapes(),
+        ..LineFormat::new(Box::new(check), Arc::new(MooncakeRender { prompts, outputs }))
+    })
 }

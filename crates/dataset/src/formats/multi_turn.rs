@@ -117,9 +117,8 @@ impl Render for MultiTurn {
 
 pub(crate) fn format(endpoint: EndpointKind) -> LineFormat {
     LineFormat {
-        check: Box::new(MultiTurn { endpoint }),
-        render: Arc::new(MultiTurn { endpoint }),
         many_turns: true,
         whole_keys: &["session_id"],
+        ..LineFormat::new(Box::new(MultiTurn { endpoint }), Arc::new(MultiTurn { endpoint }))
     }
 }

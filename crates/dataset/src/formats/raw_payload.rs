@@ -83,9 +83,7 @@ impl Render for Verbatim {
 
 fn format(endpoint: EndpointKind, streaming: bool) -> LineFormat {
     LineFormat {
-        check: Box::new(RawPayload { endpoint, streaming }),
-        render: Arc::new(Verbatim),
-        many_turns: false,
-        whole_keys: &[],
+        file_is_session: true,
+        ..LineFormat::new(Box::new(RawPayload { endpoint, streaming }), Arc::new(Verbatim))
     }
 }

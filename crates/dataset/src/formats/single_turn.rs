@@ -111,7 +111,7 @@ impl<'a> TurnFields<'a> {
         if let Some(extra) = self.extra {
             json::map("extra", extra)?;
         }
-        Ok(FoundTurn { timestamp, delay, tag: 0 })
+        Ok(FoundTurn { timestamp, delay, ..FoundTurn::default() })
     }
 
     /// The turn, times and output limits of others left out.
@@ -167,9 +167,7 @@ impl Render for SingleTurn {
 
 pub(crate) fn format(endpoint: EndpointKind) -> LineFormat {
     LineFormat {
-        check: Box::new(SingleTurn { endpoint }),
-        render: Arc::new(SingleTurn { endpoint }),
-        many_turns: false,
         whole_keys: &["session_id"],
+        ..LineFormat::new(Box::new(SingleTurn { endpoint }), Arc::new(SingleTurn { endpoint }))
     }
 }

@@ -20,7 +20,17 @@ pub(crate) fn index(
     session_per_file: bool,
     survey: Option<&Survey>,
 ) -> Result<Arc<Index>, DatasetError> {
-    let LineFormat { check, render, many_turns, whole_keys } = format;
+    let LineFormat {
+        check,
+        render,
+        many_turns,
+        whole_keys,
+        absolute_times,
+        by_time,
+        file_is_session,
+        whole: needs_whole,
+    } = format;
+    let session_per_file = file_is_session && session_per_file;
     let mut reader = Reader {
         source: Records::new(&files[0])?,
         files,
@@ -29,8 +39,12 @@ pub(crate) fn index(
         render,
         rules,
         session_per_file,
+        absolute_times,
+        by_time,
         found: Found::default(),
+        earliest: f64::INFINITY,
         outside: 0,
+        too_long: 0,
         longest_delay: 0.0,
         records: 0,
     };
@@ -41,6 +55,8 @@ pub(crate) fn index(
     let beside = !ended
         && survey.is_none()
         && !rules.whole
+        && !needs_whole
+        && !by_time
         && whole.grouped.as_ref().is_none_or(|groups| groups.by_id.is_empty())
         && !reader.any_key(whole_keys)?;
     if beside {
@@ -84,8 +100,13 @@ pub(super) struct Reader {
     render: Arc<dyn Render>,
     pub(super) rules: Rules,
     session_per_file: bool,
+    absolute_times: bool,
+    by_time: bool,
     pub(super) found: Found,
+    /// The earliest time of all records, ms.
+    earliest: f64,
     pub(super) outside: u64,
+    pub(super) too_long: u64,
     longest_delay: f64,
     pub(super) records: u64,
 }
@@ -115,6 +136,7 @@ impl Reader {
             self.records += 1;
             self.found.clear();
             let (offset, length, number) = (record.position, record.length, record.number);
+            self.found.line = number;
             let checked = record.text.and_then(|text| self.check.record(text, &mut self.found));
             if let Err(fault) = checked {
                 collect(survey, self.fault(number, fault))?;
@@ -123,22 +145,26 @@ impl Reader {
             let mut cut = false;
             rows.clear();
             for (index, turn) in self.found.turns.iter().enumerate() {
-                let outside = self.rules.fixed_schedule
-                    && turn.timestamp.is_some_and(|time| {
-                        self.rules.window.0.is_some_and(|start| time < start)
-                            || self.rules.window.1.is_some_and(|end| time > end)
-                    });
-                if outside {
-                    self.outside += 1;
-                    cut |= index == 0;
+                self.earliest = turn.timestamp.map_or(self.earliest, |time| time.min(self.earliest));
+                let outside = !self.absolute_times && self.rules.is_outside(turn.timestamp);
+                let too_long = turn
+                    .input_tokens
+                    .is_some_and(|tokens| self.rules.synthesis.max_isl.is_some_and(|most| tokens > most));
+                if outside || too_long {
+                    self.outside += u64::from(outside);
+                    self.too_long += u64::from(too_long && !outside);
+                    cut |= index == 0 && self.rules.fixed_schedule;
                     continue;
                 }
-                let (timestamp, delay) =
-                    if self.rules.drop_times { (None, None) } else { (turn.timestamp, turn.delay) };
-                let delay = match (delay, self.rules.delay_cap_ms) {
-                    (Some(delay), Some(cap)) => Some(delay.min(cap)),
-                    _ => delay,
+                let (timestamp, delay) = if self.rules.drop_times {
+                    (turn.timestamp.filter(|_| self.by_time), None)
+                } else if self.absolute_times {
+                    // Put on the clock of the run when the earliest is known, which only a schedule waits for.
+                    (turn.timestamp.filter(|_| self.by_time || self.rules.fixed_schedule), turn.delay)
+                } else {
+                    (turn.timestamp.map(|time| self.rules.scaled(time)), turn.delay)
                 };
+                let delay = delay.map(|delay| self.rules.delay(delay));
                 let row = Row::new(self.file as u16, offset, length, timestamp, delay, turn.tag);
                 rows.push(row.numbered(self.records));
             }
@@ -147,9 +173,30 @@ impl Reader {
                 self.found.session.push_str(&stem.to_string_lossy());
                 self.found.has_session = true;
             }
+            self.check.kept(rows.len());
             sink.take(self, &rows, cut)?;
         }
         Ok(false)
+    }
+
+    /// Puts absolute times on the clock of the run, and leaves out what is then outside the window.
+    pub(super) fn settle_times(&mut self, rows: &mut Vec<Row>) {
+        if self.by_time {
+            // All of them have one: the format demands it.
+            rows.sort_by(|one, other| {
+                one.timestamp().unwrap_or(0.0).total_cmp(&other.timestamp().unwrap_or(0.0))
+            });
+        }
+        if !self.absolute_times {
+            return;
+        }
+        let before = rows.len();
+        rows.retain_mut(|row| {
+            let time = row.timestamp().map(|time| time - self.earliest);
+            row.set_timestamp(time.filter(|_| !self.rules.drop_times).map(|time| self.rules.scaled(time)));
+            !self.rules.is_outside(time)
+        });
+        self.outside += (before - rows.len()) as u64;
     }
 
     fn any_key(&self, keys: &[&str]) -> Result<bool, DatasetError> {
@@ -230,9 +277,12 @@ impl Reader {
     }
 
     pub(super) fn notes(&self, cut_sessions: u64) -> Vec<Note> {
-        let mut notes = tally_notes(self.found.tally);
+        let mut notes = tally_notes(&self.found.tally);
         if self.outside > 0 {
             notes.push(Note::OutsideWindow { rows: self.outside });
+        }
+        if self.too_long > 0 {
+            notes.push(Note::LongerThanAsked { rows: self.too_long });
         }
         if cut_sessions > 0 {
             notes.push(Note::SessionsCutByWindow { sessions: cut_sessions });

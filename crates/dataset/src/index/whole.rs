@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::growing::Appender;
 use crate::names::Names;
-use crate::record::Row;
+use crate::record::{Arranged, Row, SessionKey};
 use crate::{DatasetError, Survey};
 
 use super::Index;
@@ -41,6 +41,27 @@ impl Groups {
                 return id;
             }
         }
+    }
+
+    /// Conversations by number instead of by what single records say, in the order of their first rows; `rows` come
+    /// out in the order that the keys give them inside their conversations.
+    fn by_key(rows: &mut Vec<Row>, keys: &[SessionKey]) -> Groups {
+        let mut groups = Groups::default();
+        let mut numbers: HashMap<i64, u32> = HashMap::new();
+        let mut all: Vec<(SessionKey, u32, Row)> = Vec::with_capacity(rows.len());
+        for (row, key) in rows.iter().zip(keys) {
+            let group = *numbers.entry(key.session).or_insert_with(|| {
+                let id: Arc<str> = key.session.to_string().into();
+                groups.by_id.insert(Arc::clone(&id), groups.ids.len() as u32);
+                groups.ids.push(Some(id));
+                groups.ids.len() as u32 - 1
+            });
+            all.push((*key, group, *row));
+        }
+        all.sort_by_key(|(key, ..)| key.order);
+        *rows = all.iter().map(|(_, _, row)| *row).collect();
+        groups.of_row = all.iter().map(|(_, group, _)| *group).collect();
+        groups
     }
 
     /// Rows by conversation, in file order inside each, and the start of each conversation (and the end).
@@ -122,10 +143,14 @@ impl Reader {
     /// Groups what was read into conversations.
     pub(super) fn close(
         mut self,
-        whole: Whole,
+        mut whole: Whole,
         names: &Names,
         survey: Option<&Survey>,
     ) -> Result<Arc<Index>, DatasetError> {
+        if let Some(keys) = self.check.sessions() {
+            whole.grouped = Some(Groups::by_key(&mut whole.rows, &keys));
+        }
+        self.settle_times(&mut whole.rows);
         let index = Index::new(whole.grouped.is_some());
         let mut cut_sessions = 0;
         let mut turns = 0;
@@ -133,6 +158,7 @@ impl Reader {
         let mut conversations = 0;
         match whole.grouped {
             None => {
+                self.arrange(&mut whole.rows, None)?;
                 for row in whole.rows {
                     if conversations == self.rules.limit {
                         break;
@@ -147,7 +173,8 @@ impl Reader {
                 turns = conversations;
             }
             Some(groups) => {
-                let (sorted, starts) = groups.sort(&whole.rows);
+                let (mut sorted, starts) = groups.sort(&whole.rows);
+                self.arrange(&mut sorted, Some(&starts))?;
                 let mut ranges_out = Appender::new();
                 let mut ids = Vec::with_capacity(if groups.by_id.is_empty() { 0 } else { groups.ids.len() });
                 let mut generated = 0;
@@ -199,16 +226,35 @@ impl Reader {
         Ok(Arc::new(index))
     }
 
+    fn arrange(&mut self, rows: &mut [Row], starts: Option<&[u32]>) -> Result<(), DatasetError> {
+        let mut turns = Arranged { rows, starts, files: &self.files };
+        self.check.arrange(&mut turns, &mut self.found.tally)
+    }
+
     fn nothing(&self, cut_sessions: u64) -> DatasetError {
         let path = self.files[0].path.display();
         if self.records == 0 {
             return DatasetError::Empty(format!("{path}: the file has no records; nothing can be sent"));
         }
+        let tally = &self.found.tally;
+        let mut why = Vec::new();
+        for (count, what) in [
+            (tally.rows_unreadable, "row(s) cannot be read as numbers"),
+            (tally.rows_of_others, "row(s) are of another category"),
+            (self.outside, "turn(s) are outside the window of the schedule"),
+            (cut_sessions, "session(s) lost their first turn"),
+            (self.too_long, "turn(s) have a longer input than --synthesis-max-isl"),
+        ] {
+            if count > 0 {
+                why.push(format!("{count} {what}"));
+            }
+        }
+        let widen = self.outside > 0 || cut_sessions > 0;
         DatasetError::Empty(format!(
-            "{path}: nothing is left to send: of {} record(s) {} turn(s) are outside the window of the schedule and \
-             {cut_sessions} session(s) lost their first turn to it; widen --fixed-schedule-start-offset and \
-             --fixed-schedule-end-offset",
-            self.records, self.outside
+            "{path}: nothing is left to send: of {} record(s) {}{}",
+            self.records,
+            if why.is_empty() { "none is a request".to_owned() } else { why.join(", ") },
+            if widen { "; widen --fixed-schedule-start-offset and --fixed-schedule-end-offset" } else { "" }
         ))
     }
 }
