@@ -383,6 +383,11 @@ impl Synthesis {
         self.prefix_len != 1.0 || self.prompt_len != 1.0 || self.prefix_root != 1
     }
 
+    /// A recorded time on the clock of the changed trace, ms.
+    pub fn scaled(&self, recorded_ms: f64) -> f64 {
+        if self.transforms() { (recorded_ms / self.speedup).floor() } else { recorded_ms }
+    }
+
     /// Whether any multiplier changes something.
     pub fn transforms(&self) -> bool {
         self.reshapes() || self.speedup != 1.0 || self.output_len != 1.0

@@ -53,7 +53,7 @@ impl Rules {
 
     /// A recorded time in the time of the run.
     fn scaled(&self, timestamp: f64) -> f64 {
-        if self.synthesis.transforms() { (timestamp / self.synthesis.speedup).floor() } else { timestamp }
+        self.synthesis.scaled(timestamp)
     }
 
     /// A recorded delay in the time of the run.

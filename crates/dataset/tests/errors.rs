@@ -59,7 +59,9 @@ fn empty_files_are_named() {
 
 #[test]
 fn text_must_be_utf8() {
-    for format in built() {
+    // The first line of a table is its columns, which are other ones here.
+    let is_table = |format: &FileFormat| aiperf_dataset::format(*format).files == aiperf_dataset::Files::Csv;
+    for format in built().filter(|format| !is_table(format)) {
         let (_folder, path) = written("d.jsonl", b"{\"text\": \"\xff\xfe\"}\n");
         let message = load(&path, format).err().unwrap().to_string();
         assert!(message.contains("not valid UTF-8") && message.contains("d.jsonl"), "{format:?}: {message}");

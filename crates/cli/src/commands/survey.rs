@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aiperf_config::{
-    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Sampling, TraceReplay,
-};
+use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Sampling};
 use aiperf_dataset::{Dataset, DatasetError, OpenContext, Survey};
 
 /// Opens a file to look at it; what is wrong with it is in `survey`.
@@ -15,18 +13,7 @@ pub(super) fn open(
     block_size: Option<u32>,
     survey: &Survey,
 ) -> Result<Arc<dyn Dataset>, DatasetError> {
-    let file = FileDataset {
-        path,
-        format,
-        detected: false,
-        entries: None,
-        block_size,
-        ignore_trace_delays: false,
-        uuid_and_strip: false,
-        window: (None, None),
-        pool_batch: [1; 4],
-        replay: TraceReplay::default(),
-    };
+    let file = FileDataset { block_size, ..FileDataset::new(path, format) };
     let config = DatasetConfig {
         source: DatasetSource::File(file),
         sampling: Sampling::Sequential,

@@ -233,8 +233,6 @@ pub enum Later {
     CacheBust,
     /// Ranking endpoints.
     Rankings,
-    /// The transformation of traces.
-    Synthesis,
     /// Generated images, audio and video.
     MediaInput,
     /// The live API.
@@ -275,7 +273,6 @@ impl Later {
             Later::LengthPairs => "distributions of lengths",
             Later::CacheBust => "cache busting",
             Later::Rankings => "ranking endpoints",
-            Later::Synthesis => "the transformation of traces",
             Later::MediaInput => "generated images, audio and video",
             Later::LiveApi => "the live API",
             Later::LiveView => "the live view",

@@ -1,48 +1,44 @@
 //! Flags of the group "Synthesis".
 
-use super::{AT_LEAST_0, Flag, Group, Kind, Later};
+use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "--synthesis-speedup-ratio",
         &["--synthesis-speedup-ratio"],
         Group::Synthesis,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(ABOVE_0),
     )
     .value("FACTOR")
     .default("1.0")
-    .not_yet(Later::Synthesis)
-    .help("Play a trace faster"),
+    .help("Divide the times and delays of a trace by this"),
     Flag::new(
         "--synthesis-prefix-len-multiplier",
         &["--synthesis-prefix-len-multiplier"],
         Group::Synthesis,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(ABOVE_0),
     )
     .value("FACTOR")
     .default("1.0")
-    .not_yet(Later::Synthesis)
-    .help("Stretch shared prefixes"),
+    .help("Stretch the prefixes that requests of a trace share"),
     Flag::new(
         "--synthesis-prefix-root-multiplier",
         &["--synthesis-prefix-root-multiplier"],
         Group::Synthesis,
-        Kind::Number(AT_LEAST_0),
+        Kind::Count { min: 1 },
     )
-    .value("FACTOR")
+    .value("N")
     .default("1")
-    .not_yet(Later::Synthesis)
-    .help("Spread over more prefix trees"),
+    .help("Spread the requests of a trace at random over so many variants of their prefixes"),
     Flag::new(
         "--synthesis-prompt-len-multiplier",
         &["--synthesis-prompt-len-multiplier"],
         Group::Synthesis,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(ABOVE_0),
     )
     .value("FACTOR")
     .default("1.0")
-    .not_yet(Later::Synthesis)
-    .help("Stretch the rest of prompts"),
+    .help("Stretch what follows the shared prefix"),
     Flag::new(
         "--synthesis-output-len-multiplier",
         &["--synthesis-output-len-multiplier"],
@@ -51,14 +47,11 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value("FACTOR")
     .default("1.0")
-    .not_yet(Later::Synthesis)
-    .help("Stretch output lengths"),
-    Flag::new("--synthesis-max-isl", &["--synthesis-max-isl"], Group::Synthesis, Kind::Number(AT_LEAST_0))
+    .help("Stretch recorded output lengths"),
+    Flag::new("--synthesis-max-isl", &["--synthesis-max-isl"], Group::Synthesis, Kind::Count { min: 1 })
         .value("TOKENS")
-        .not_yet(Later::Synthesis)
-        .help("Drop longer inputs"),
-    Flag::new("--synthesis-max-osl", &["--synthesis-max-osl"], Group::Synthesis, Kind::Number(AT_LEAST_0))
+        .help("Leave longer inputs of a trace out"),
+    Flag::new("--synthesis-max-osl", &["--synthesis-max-osl"], Group::Synthesis, Kind::Count { min: 1 })
         .value("TOKENS")
-        .not_yet(Later::Synthesis)
-        .help("Cap output lengths"),
+        .help("Cap recorded output lengths"),
 ];

@@ -9,7 +9,7 @@ use aiperf_config::{
 };
 
 use super::endpoint::duration;
-use super::{DatasetProbe, Note, refuse_all, replay, synthetic};
+use super::{DatasetProbe, Note, refuse_all, replay, synthesis, synthetic};
 use crate::flags::Later;
 use crate::typed::Typed;
 use crate::usage::UsageError;
@@ -88,6 +88,7 @@ fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {
         "needs a data file",
         "add --input-file PATH, or drop it",
     )?;
+    synthesis::refuse(typed)?;
     refuse_all(
         typed,
         &replay::FLAGS,
@@ -172,6 +173,7 @@ fn file(
             "drop it, or use --custom-dataset-type single_turn",
         ));
     }
+    let synthesis = synthesis::settle(typed, entry)?;
     let pool_batch = pool_batch(typed, format, &path)?;
     let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
     let mut schedule = schedule(typed, &path, format, found.is_some_and(|found| found.promotes), probe)?;
@@ -180,7 +182,7 @@ fn file(
     }
     if let Some((schedule, promoted)) = &mut schedule {
         // The offset is recorded time, the schedule is that of the replay.
-        schedule.zero_ms = schedule.zero_ms.map(|zero| zero / replay.speedup);
+        schedule.zero_ms = schedule.zero_ms.map(|zero| synthesis.scaled(zero) / replay.speedup);
         let promoted = *promoted;
         if sampling != Sampling::Sequential {
             return Err(UsageError::combination(
@@ -226,7 +228,7 @@ fn file(
         window,
         pool_batch,
         replay,
-        synthesis: aiperf_config::Synthesis::default(),
+        synthesis,
     };
     Ok((file, schedule.map(|(schedule, _)| schedule)))
 }

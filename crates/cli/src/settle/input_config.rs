@@ -145,6 +145,7 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
             keys.set("type", "file")
                 .set("path", file.path.display().to_string())
                 .maybe("format", (!file.detected).then(|| file.format.name()))
+                .maybe("synthesis", synthesis(typed))
                 .maybe("sampling", sampling)
                 .maybe("entries", file.entries)
                 .maybe("random_seed", seed)
@@ -199,6 +200,20 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
         }
     }
     keys.done()
+}
+
+/// What was said of how a trace is changed.
+fn synthesis(typed: &Typed) -> Option<Value> {
+    let keys = Keys::default()
+        .maybe("speedup_ratio", typed.number("--synthesis-speedup-ratio"))
+        .maybe("prefix_len_multiplier", typed.number("--synthesis-prefix-len-multiplier"))
+        .maybe("prefix_root_multiplier", typed.count("--synthesis-prefix-root-multiplier"))
+        .maybe("prompt_len_multiplier", typed.number("--synthesis-prompt-len-multiplier"))
+        .maybe("output_len_multiplier", typed.number("--synthesis-output-len-multiplier"))
+        .maybe("max_isl", typed.count("--synthesis-max-isl"))
+        .maybe("max_osl", typed.count("--synthesis-max-osl"))
+        .done();
+    keys.as_object().is_some_and(|keys| !keys.is_empty()).then_some(keys)
 }
 
 fn isl(typed: &Typed, mean: f64) -> Value {

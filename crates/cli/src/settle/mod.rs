@@ -10,6 +10,7 @@ mod phases;
 mod probe;
 mod replay;
 mod runtime;
+mod synthesis;
 mod synthetic;
 mod tokenizer;
 

@@ -131,8 +131,8 @@ const REFUSED: &[(&str, &[&str])] = &[
         &["weka_trace", "not supported yet"],
     ),
     (
-        "--input-file @single_turn.jsonl --custom-dataset-type speed-bench-qa",
-        &["speed-bench-qa", "not supported yet"],
+        "--input-file @single_turn.jsonl --custom-dataset-type weka-trace",
+        &["weka-trace", "not supported yet"],
     ),
     ("--input-file @single_turn.jsonl --custom-dataset-type single_trun", &["did you mean 'single_turn'?"]),
     ("--input-file @single_turn.jsonl --custom-dataset-type single_turn --isl 5", &["--isl", "--input-file"]),
