@@ -379,6 +379,7 @@ impl Default for Synthesis {
 
 impl Synthesis {
     /// Whether the blocks and lengths of inputs change.
+    #[expect(clippy::float_cmp, reason = "1 is 1 as it was given")]
     pub fn reshapes(&self) -> bool {
         self.prefix_len != 1.0 || self.prompt_len != 1.0 || self.prefix_root != 1
     }
@@ -389,6 +390,7 @@ impl Synthesis {
     }
 
     /// Whether any multiplier changes something.
+    #[expect(clippy::float_cmp, reason = "1 is 1 as it was given")]
     pub fn transforms(&self) -> bool {
         self.reshapes() || self.speedup != 1.0 || self.output_len != 1.0
     }

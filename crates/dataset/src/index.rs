@@ -190,7 +190,7 @@ impl Index {
 
 impl Index {
     /// An index whose rows are all known.
-    pub(crate) fn complete(rows: &[Row], ranges: &[Range], ids: Vec<Arc<str>>, tally: Tally) -> Arc<Index> {
+    pub(crate) fn complete(rows: &[Row], ranges: &[Range], ids: Vec<Arc<str>>, tally: &Tally) -> Arc<Index> {
         let index = Index::new(true);
         let mut writer = Appender::new();
         for row in rows {
@@ -205,7 +205,7 @@ impl Index {
             writer.finish(list);
         }
         let _ = index.ids.set(ids);
-        *index.notes.lock().unwrap_or_else(PoisonError::into_inner) = tally_notes(&tally);
+        *index.notes.lock().unwrap_or_else(PoisonError::into_inner) = tally_notes(tally);
         index.publish(ranges.len() as u64, rows.len() as u64);
         index.end(None);
         Arc::new(index)

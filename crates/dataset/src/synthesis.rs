@@ -25,6 +25,7 @@ impl Outputs {
         self.most.is_some_and(|most| self.scaled(recorded) > most)
     }
 
+    #[expect(clippy::float_cmp, reason = "1 is 1 as it was given")]
     fn scaled(self, recorded: i64) -> u64 {
         let recorded = recorded.max(1);
         if self.multiplier == 1.0 {
@@ -91,6 +92,7 @@ impl Reshape {
     }
 
     /// Blocks that a shared prefix of so many becomes.
+    #[expect(clippy::float_cmp, reason = "1 is 1 as it was given")]
     fn prefix_blocks(&self, shared: u64) -> u64 {
         if shared == 0 || self.prefix == 1.0 {
             shared

@@ -1,4 +1,4 @@
-//! `burst_gpt_trace`: requests of the BurstGPT trace, with times in seconds and lengths of inputs and outputs.
+//! `burst_gpt_trace`: requests of the `BurstGPT` trace, with times in seconds and lengths of inputs and outputs.
 
 use aiperf_config::{Corpus, FileFormat};
 

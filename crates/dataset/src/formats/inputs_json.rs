@@ -73,7 +73,7 @@ fn index(file: &SourceFile, streaming: bool, limit: u64) -> Result<Arc<Index>, D
         }));
         ids.push(id);
     }
-    Ok(Index::complete(&rows, &ranges, ids, tally))
+    Ok(Index::complete(&rows, &ranges, ids, &tally))
 }
 
 /// Checks the document; its sessions in order.
