@@ -139,40 +139,7 @@ fn file(
     // Invariant: one of the two is there.
     let format = declared.or(found.map(|found| found.format)).unwrap_or(FileFormat::SingleTurn);
     let entry = aiperf_dataset::format(format);
-
-    if declared.is_some() && !entry.takes("--isl-block-size") {
-        refuse_all(
-            typed,
-            &["--isl-block-size"],
-            &format!("needs a trace with hash ids; {} has none", format.name()),
-            "drop it, or use --custom-dataset-type mooncake_trace",
-        )?;
-    }
-    let ignore_trace_delays = typed.is_on("--ignore-trace-delays");
-    if ignore_trace_delays && !entry.takes("--ignore-trace-delays") {
-        notes.push(Note::warning(format!(
-            "--ignore-trace-delays changes nothing: {} is no trace format",
-            format.name()
-        )));
-    }
-    if typed.text("--prompt-corpus") == Some("random") && entry.takes("--prompt-corpus") {
-        return Err(UsageError::combination(
-            format!(
-                "--prompt-corpus random does not go with {}: its blocks are cut from a text",
-                format.name()
-            ),
-            "use --prompt-corpus sonnet or coding, or drop it",
-        ));
-    }
-    if typed.is_on("--uuid-and-strip") && !entry.takes("--uuid-and-strip") {
-        return Err(UsageError::combination(
-            format!(
-                "--uuid-and-strip needs rows of single_turn grouped by session id, and the file is {}",
-                format.name()
-            ),
-            "drop it, or use --custom-dataset-type single_turn",
-        ));
-    }
+    check_options(typed, entry, declared.is_some(), notes)?;
     let synthesis = synthesis::settle(typed, entry)?;
     let pool_batch = pool_batch(typed, format, &path)?;
     let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
@@ -223,7 +190,7 @@ fn file(
             .filter(|_| entry.takes("--isl-block-size"))
             .map(to_u32(typed, "--isl-block-size"))
             .transpose()?,
-        ignore_trace_delays,
+        ignore_trace_delays: typed.is_on("--ignore-trace-delays"),
         uuid_and_strip: typed.is_on("--uuid-and-strip"),
         window,
         pool_batch,
@@ -231,6 +198,48 @@ fn file(
         synthesis,
     };
     Ok((file, schedule.map(|(schedule, _)| schedule)))
+}
+
+/// Refuses the options that a format cannot follow, and says which have no effect.
+fn check_options(
+    typed: &Typed,
+    entry: &aiperf_dataset::Format,
+    declared: bool,
+    notes: &mut Vec<Note>,
+) -> Result<(), UsageError> {
+    if declared && !entry.takes("--isl-block-size") {
+        refuse_all(
+            typed,
+            &["--isl-block-size"],
+            &format!("needs a trace with hash ids; {} has none", entry.name()),
+            "drop it, or use --custom-dataset-type mooncake_trace",
+        )?;
+    }
+    if typed.is_on("--ignore-trace-delays") && !entry.takes("--ignore-trace-delays") {
+        notes.push(Note::warning(format!(
+            "--ignore-trace-delays changes nothing: {} is no trace format",
+            entry.name()
+        )));
+    }
+    if typed.text("--prompt-corpus") == Some("random") && entry.takes("--prompt-corpus") {
+        return Err(UsageError::combination(
+            format!(
+                "--prompt-corpus random does not go with {}: its blocks are cut from a text",
+                entry.name()
+            ),
+            "use --prompt-corpus sonnet or coding, or drop it",
+        ));
+    }
+    if typed.is_on("--uuid-and-strip") && !entry.takes("--uuid-and-strip") {
+        return Err(UsageError::combination(
+            format!(
+                "--uuid-and-strip needs rows of single_turn grouped by session id, and the file is {}",
+                entry.name()
+            ),
+            "drop it, or use --custom-dataset-type single_turn",
+        ));
+    }
+    Ok(())
 }
 
 /// Fits a count into 32 bits, or says which flag is too large.
