@@ -576,3 +576,40 @@ fn a_reader_is_small() {
     }
     assert!(reader.held() < 2048, "{}", reader.held());
 }
+
+#[test]
+fn text_that_nobody_needs_is_dropped_and_everything_else_stays() {
+    let reasoning = delta(r#"{"reasoning_content":"hm"}"#);
+    let call =
+        r#"{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+    let mut all = vec![role(), reasoning];
+    all.extend((0..400).map(|_| delta(r#"{"content":"twenty letters or so"}"#)));
+    all.extend([
+        delta(call),
+        finish("stop"),
+        usage(r#"{"prompt_tokens":3,"completion_tokens":403}"#),
+        done(),
+    ]);
+    let read = |plan: ReadPlan| {
+        let mut reader = Reader::new(&plan, "text/event-stream");
+        for (at, event) in (1..).zip(&all) {
+            reader.push(event.as_bytes(), Mono(at));
+        }
+        (reader.held(), reader.finish(Mono(1_000)))
+    };
+    let kept = ReadPlan::new(EndpointKind::Chat, true);
+    let dropped = ReadPlan { keep_text: false, ..kept };
+    let (held_with, with) = read(kept);
+    let (held_without, without) = read(dropped);
+    assert_eq!((without.answer.text.as_str(), without.answer.reasoning.as_str()), ("", ""));
+    assert_eq!((with.answer.text.len(), with.answer.reasoning.as_str()), (400 * 20 + 3, "hm"));
+    assert!(held_with - held_without >= 8_000, "{held_with} and {held_without} bytes");
+    assert_eq!(without.answer.content, with.answer.content);
+    assert_eq!(without.answer.content.len(), 402);
+    assert_eq!(without.answer.usage, with.answer.usage);
+    assert_eq!((without.error, without.answer.stream_complete), (None, Some(true)));
+    // The next turn of a conversation repeats the answer all the same.
+    let (_, going_on) = read(ReadPlan { keep_history: true, ..dropped });
+    let message = going_on.reply.unwrap();
+    assert!(message.message().len() > 8_000);
+}

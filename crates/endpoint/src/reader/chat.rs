@@ -51,7 +51,9 @@ fn take_choice(state: &mut State, choice: &Choice<'_>, position: u64) -> Option<
         number,
         state.rare.is_some(),
     ) {
-        content.push_to(&mut state.text);
+        if !state.drop_text {
+            content.push_to(&mut state.text);
+        }
         return Some(Channel::Text);
     }
     take_mixed(state, choice, number, content)
@@ -186,6 +188,9 @@ impl State {
     /// Reasoning. It is counted as one text over all choices: only replay tells them apart, and it repeats none.
     #[inline]
     pub(super) fn think(&mut self, text: Text<'_>, number: u64) {
+        if self.drop_text {
+            return;
+        }
         let start = self.reasoning.len();
         text.push_to(&mut self.reasoning);
         if number == 0
@@ -216,6 +221,9 @@ impl State {
     }
 
     fn append(&mut self, text: Text<'_>, number: u64) {
+        if self.drop_text {
+            return;
+        }
         if number > 0 {
             return text.push_to(self.rare().other_text(number));
         }

@@ -33,6 +33,9 @@ pub struct ReadPlan {
     pub kind: EndpointKind,
     /// The request asked for a stream.
     pub streaming_requested: bool,
+    /// Fill [`Answer::text`] and [`Answer::reasoning`], which nobody needs where the server counts the tokens. What is
+    /// kept of a stream then does not grow with its text.
+    pub keep_text: bool,
     /// Fill [`Answer::raw`].
     pub keep_raw: bool,
     /// Fill [`Answer::transcript`].
@@ -42,9 +45,21 @@ pub struct ReadPlan {
 }
 
 impl ReadPlan {
-    /// A plan that keeps nothing beyond what every record needs.
+    /// A plan that keeps the text, and nothing beyond what every record needs.
     pub fn new(kind: EndpointKind, streaming_requested: bool) -> ReadPlan {
-        ReadPlan { kind, streaming_requested, keep_raw: false, keep_transcript: false, keep_history: false }
+        ReadPlan {
+            kind,
+            streaming_requested,
+            keep_text: true,
+            keep_raw: false,
+            keep_transcript: false,
+            keep_history: false,
+        }
+    }
+
+    /// Whether anything is made of the text.
+    fn needs_text(self) -> bool {
+        self.keep_text || self.keep_transcript || self.keep_history
     }
 }
 
@@ -109,6 +124,8 @@ struct State {
     /// The read of the last content event.
     content_read: u32,
     content: Instants,
+    /// Text is only looked at.
+    drop_text: bool,
     /// A whole body so far.
     body: Vec<u8>,
     /// Text of choice 0.
@@ -141,6 +158,7 @@ impl Reader {
             read: 0,
             content_read: 0,
             content: Instants::default(),
+            drop_text: !plan.needs_text(),
             body: Vec::new(),
             text: String::new(),
             reasoning: String::new(),

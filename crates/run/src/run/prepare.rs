@@ -74,7 +74,11 @@ impl<'a> Run<'a> {
         let format = Arc::new(format);
         notes::before(&log, config, dataset.as_ref(), &format);
         let raw = config.output.level == ExportLevel::Raw;
-        let plan = ReadPlan { keep_raw: raw, ..ReadPlan::new(endpoint.kind, endpoint.streaming) };
+        let plan = ReadPlan {
+            keep_raw: raw,
+            keep_text: !endpoint.use_server_token_count,
+            ..ReadPlan::new(endpoint.kind, endpoint.streaming)
+        };
         let template = tokenizer
             .as_ref()
             .filter(|_| config.tokenizer.apply_chat_template)
