@@ -18,6 +18,6 @@ pub use run::{
     PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticDataset,
     Target, TokenizerConfig, TokenizerSource, Ui,
 };
-pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, redact_text};
+pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_text};
 pub use signed::{Signature, identity, signature};
 pub use tuning::Tuning;

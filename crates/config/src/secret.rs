@@ -96,6 +96,60 @@ pub fn is_secret_header(name: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part))
 }
 
+/// Whether a header carries a credential, by its name or by what its value looks like: under a name that says nothing
+/// there may be a key all the same.
+pub fn is_secret_pair(name: &str, value: &str) -> bool {
+    is_secret_header(name) || looks_like_credential(value.trim())
+}
+
+/// How keys of well-known services begin.
+const KEY_PREFIXES: [&str; 20] = [
+    "sk-",
+    "sk_",
+    "pk_",
+    "rk_",
+    "hf_",
+    "nvapi-",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "eyJ",
+    "-----BEGIN",
+];
+
+/// An authentication scheme with what follows it, a key of a known kind, or a long word of letters and digits that is
+/// no UUID.
+fn looks_like_credential(value: &str) -> bool {
+    const SCHEMES: [&str; 7] =
+        ["bearer", "basic", "token", "apikey", "digest", "negotiate", "aws4-hmac-sha256"];
+    if let Some((scheme, rest)) = value.split_once(' ')
+        && !rest.trim().is_empty()
+        && SCHEMES.iter().any(|name| scheme.eq_ignore_ascii_case(name))
+    {
+        return true;
+    }
+    if KEY_PREFIXES.iter().any(|prefix| value.starts_with(prefix) && value.len() >= prefix.len() + 8) {
+        return true;
+    }
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-.".contains(&byte));
+    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+    value.len() >= 32 && is_word && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && !is_uuid(value)
+}
+
+fn is_uuid(value: &str) -> bool {
+    let lengths = value.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && value.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
 /// Query parameters that sign a URL or carry a key, compared without case.
 const SECRET_PARAMETERS: [&str; 19] = [
     "x-amz-signature",
@@ -230,6 +284,35 @@ mod tests {
         for name in ["Content-Type", "Accept", "User-Agent", "X-Request-ID", "X-SMG-Routing-Key", "X-Tenant"]
         {
             assert!(!is_secret_header(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn credentials_under_names_that_say_nothing_are_known_by_their_look() {
+        for value in [
+            "Bearer abc",
+            "basic dTpw",
+            "sk-canary-0000aaaa",
+            "nvapi-canary-0000",
+            "eyJhbGciOiJIUzI1NiJ9.e30.c2ln",
+            "AKIAIOSFODNN7EXAMPLE",
+            "0123456789abcdef0123456789abcdef",
+            " d0Ft9kQ2mXv7pLr4tYb8nZc1sHj6wGe5 ",
+        ] {
+            assert!(is_secret_pair("X-Tenant", value), "{value}");
+        }
+        for value in [
+            "",
+            "team-a",
+            "Bearer",
+            "a note of many words, with 1 number, that goes on for a while",
+            "application/json; charset=utf-8",
+            "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+            "sk-8",
+            "a-rather-long-name-of-a-deployment-without-digits",
+            "2026-11-29T23:28:04Z",
+        ] {
+            assert!(!is_secret_pair("X-Tenant", value), "{value}");
         }
     }
 }

@@ -118,6 +118,23 @@ impl Log {
         level >= self.inner.threshold
     }
 
+    /// Writes an [`Level::Info`] line to the file alone: part of the story of the run, which the report tells on the
+    /// screen.
+    pub fn tell(&self, name: &str, text: &str) {
+        if self.is_enabled(Level::Info) {
+            let text = self.inner.redactor.text(text);
+            self.write_file(&format_log(wall(now())), Level::Info, name, &printable(&text));
+        }
+    }
+
+    fn write_file(&self, at: &str, level: Level, name: &str, text: &str) {
+        if let Some(file) = &self.inner.file {
+            let line = format!("{at} - {name} - {} - {text}\n", level.name());
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = file.write_all(line.as_bytes());
+        }
+    }
+
     /// Writes a line. `name` is the part of the program that speaks. A line that cannot be written is lost: the
     /// run matters more than its log.
     pub fn write(&self, level: Level, name: &str, text: &str) {
@@ -131,11 +148,7 @@ impl Log {
         let shown = screen.palette().paint(level.style(), &format!("{:<8}", level.name())).into_owned();
         // The date is the same all day: the screen shows the time alone.
         screen.lines(&format!("{} {shown} {text}", at.get(11..).unwrap_or(&at)));
-        if let Some(file) = &self.inner.file {
-            let line = format!("{at} - {name} - {} - {text}\n", level.name());
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = file.write_all(line.as_bytes());
-        }
+        self.write_file(&at, level, name, &text);
     }
 
     /// An [`Level::Info`] line.
@@ -168,6 +181,8 @@ mod tests {
         log.info("load", "key sk-canary at https://u:p@h/x\nsecond");
         log.write(Level::Debug, "load", "not shown");
         let screen = memory.take();
+        log.tell("load", "a phase began with sk-canary");
+        assert_eq!(memory.take(), "");
         let (time, rest) = screen.split_at(12);
         assert!(time.bytes().enumerate().all(|(at, byte)| match at {
             2 | 5 => byte == b':',
@@ -176,7 +191,9 @@ mod tests {
         }));
         assert_eq!(rest, " INFO     key <redacted> at https://<redacted>@h/x second\n");
         let file = fs::read_to_string(dir.path().join("logs/aiperf.log")).unwrap();
-        assert_eq!(&file[23..], " - load - INFO - key <redacted> at https://<redacted>@h/x second\n");
+        let (file, told) = file.split_once('\n').unwrap();
+        assert_eq!(&told[23..], " - load - INFO - a phase began with <redacted>\n");
+        assert_eq!(&file[23..], " - load - INFO - key <redacted> at https://<redacted>@h/x second");
         assert_eq!(&file[10..11], " ");
         assert_eq!(log.path(), Some(dir.path().join("logs/aiperf.log").as_path()));
     }

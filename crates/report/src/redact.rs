@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use aiperf_config::{REDACTED, RunConfig, Target, is_secret_header, redact_text, secrets_of_url};
+use aiperf_config::{
+    REDACTED, RunConfig, Target, is_secret_header, is_secret_pair, redact_text, secrets_of_url,
+};
 use memchr::memmem::Finder;
 
 /// Shorter secrets are not searched for in free text: they would hide ordinary words.
@@ -23,8 +25,8 @@ impl Redactor {
             secrets.push(key.expose().to_owned());
         }
         for header in &config.endpoint.headers {
-            if is_secret_header(&header.name) {
-                let value = header.value.expose();
+            let value = header.value.expose();
+            if is_secret_pair(&header.name, value) {
                 secrets.push(value.to_owned());
                 // "Bearer x": the scheme is no secret, and the token may be echoed alone.
                 secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));

@@ -10,9 +10,12 @@ mod notes;
 mod proxy;
 mod record;
 mod run;
+mod signals;
 mod spill;
+mod story;
 mod target;
 mod usage;
 
 pub use error::{InputError, RunError, StartFailure};
 pub use run::{RunEnd, execute};
+pub use signals::Signals;

@@ -1,4 +1,4 @@
-//! Watches a run: signals, progress, files that are to be flushed, bad records found later.
+//! Watches a run: progress, files that are to be flushed, bad records found later.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -11,8 +11,6 @@ use aiperf_load::StopCause;
 use aiperf_metrics::live::{self, Reading};
 use aiperf_report::Screen;
 use aiperf_report::progress::{LiveFigures, Snapshot, Stage, Ui};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
 
 use crate::compute::Shared;
 
@@ -37,12 +35,10 @@ impl Position {
     }
 }
 
-/// The threads that watch.
+/// The thread that watches.
 pub(crate) struct Monitor {
     position: Arc<Position>,
     ticker: Option<JoinHandle<()>>,
-    signals: Option<Handle>,
-    signal_thread: Option<JoinHandle<()>>,
 }
 
 /// What the monitor looks at.
@@ -60,48 +56,10 @@ impl Monitor {
     /// Starts watching.
     pub(crate) fn start(watched: Watched) -> std::io::Result<Monitor> {
         let position = Arc::new(Position::default());
-        let mut wanted = vec![SIGINT, SIGTERM];
-        // A terminal that goes away is an interrupt too, unless `nohup` said otherwise.
-        if !hangup_is_ignored() {
-            wanted.push(SIGHUP);
-        }
-        let mut signals = Signals::new(wanted)?;
-        let handle = signals.handle();
-        let shared = Arc::clone(&watched.shared);
-        let screen = Arc::clone(&watched.screen);
-        let signal_thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
-            for (count, signal) in signals.forever().enumerate() {
-                if count == 0 {
-                    // First of all: a terminal may take its time.
-                    shared.control.stop(StopCause::Interrupt);
-                    let name = match signal {
-                        SIGTERM => "SIGTERM",
-                        SIGHUP => "SIGHUP",
-                        _ => "Ctrl-C",
-                    };
-                    screen.lines(&format!(
-                        "{name}: no more requests are sent; writing what was measured (again: stop at once)"
-                    ));
-                } else {
-                    // Whole lines only: what is in a file then ends with a record.
-                    for sink in [&shared.records, &shared.raw].into_iter().flatten() {
-                        sink.seal(now());
-                    }
-                    screen.bar(String::new());
-                    // At once: what other threads hold is not waited for.
-                    signal_hook::low_level::exit(130);
-                }
-            }
-        })?;
         let at = Arc::clone(&position);
         let ticker =
             std::thread::Builder::new().name("progress".into()).spawn(move || tick(&watched, &at))?;
-        Ok(Monitor {
-            position,
-            ticker: Some(ticker),
-            signals: Some(handle),
-            signal_thread: Some(signal_thread),
-        })
+        Ok(Monitor { position, ticker: Some(ticker) })
     }
 
     /// Where the main thread says what it is doing.
@@ -109,7 +67,7 @@ impl Monitor {
         &self.position
     }
 
-    /// Stops progress; signals still count.
+    /// Stops progress.
     pub(crate) fn stop_progress(&mut self) {
         self.position.over.store(true, Ordering::Release);
         if let Some(ticker) = self.ticker.take() {
@@ -123,25 +81,7 @@ impl Monitor {
 impl Drop for Monitor {
     fn drop(&mut self) {
         self.stop_progress();
-        if let Some(signals) = self.signals.take() {
-            signals.close();
-        }
-        if let Some(thread) = self.signal_thread.take() {
-            let _ = thread.join();
-        }
     }
-}
-
-/// Whether the process was started with SIGHUP ignored.
-fn hangup_is_ignored() -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, SIGHUP))
-}
-
-/// Whether the mask `SigIgn` of a `/proc/<pid>/status` has `signal`.
-fn ignores(status: &str, signal: i32) -> bool {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
-        .is_some_and(|mask| mask >> (signal - 1) & 1 != 0)
 }
 
 fn tick(watched: &Watched, position: &Position) {
@@ -233,16 +173,4 @@ fn show_phase(
         fraction,
         live: live.as_ref(),
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ignored_hangup_is_seen() {
-        assert!(ignores("Name:\tx\nSigIgn:\t0000000000001001\n", SIGHUP));
-        assert!(!ignores("SigIgn:\t0000000000001000\n", SIGHUP));
-        assert!(!ignores("", SIGHUP));
-    }
 }

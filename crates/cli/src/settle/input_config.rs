@@ -4,7 +4,7 @@
 
 use aiperf_config::{
     Arrival, Corpus, DatasetSource, LoadMode, PhaseConfig, RunConfig, Target, TokenizerSource, Ui,
-    is_secret_header,
+    is_secret_pair,
 };
 use aiperf_types::PhaseKind;
 use serde_json::{Map, Value, json};
@@ -88,7 +88,7 @@ fn endpoint(typed: &Typed, config: &RunConfig) -> Value {
             .headers
             .iter()
             .map(|header| {
-                let shown = if is_secret_header(&header.name) {
+                let shown = if is_secret_pair(&header.name, header.value.expose()) {
                     header.value.to_string()
                 } else {
                     header.value.expose().to_owned()

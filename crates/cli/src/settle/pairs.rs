@@ -1,6 +1,6 @@
 //! `key:value` pairs: `--extra-inputs` and `--header`.
 
-use aiperf_config::{REDACTED, is_secret_header};
+use aiperf_config::{REDACTED, is_secret_pair};
 use serde_json::{Map, Number, Value};
 
 use crate::usage::UsageError;
@@ -151,7 +151,7 @@ pub(crate) fn redact_headers(argument: &str) -> String {
         Some(pairs) => pairs
             .iter()
             .map(|(name, value)| {
-                format!("{name}: {}", if is_secret_header(name) { REDACTED } else { value.as_str() })
+                format!("{name}: {}", if is_secret_pair(name, value) { REDACTED } else { value.as_str() })
             })
             .collect::<Vec<_>>()
             .join(","),

@@ -34,7 +34,10 @@ fn profiling(
 ) -> Result<PhaseConfig, UsageError> {
     let mode = match (schedule, typed.number("--request-rate")) {
         (Some(schedule), _) => LoadMode::FixedSchedule(schedule),
-        (None, Some(rate)) => LoadMode::Rate { rate, arrival: arrival(typed, "--arrival-pattern")? },
+        (None, Some(rate)) => {
+            refuse_endless(typed, "--request-rate", rate)?;
+            LoadMode::Rate { rate, arrival: arrival(typed, "--arrival-pattern")? }
+        }
         (None, None) => {
             refuse_unpaced(typed)?;
             LoadMode::Burst
@@ -85,6 +88,21 @@ fn profiling(
         cancellation: cancellation(typed)?,
         idle_gap_cap: None,
     })
+}
+
+/// A rate whose first request is this far away waits for ever for all that anyone can tell.
+const LONGEST_GAP_DAYS: f64 = 7.0;
+
+/// Refuses a rate so low that nothing would be sent in a week.
+fn refuse_endless(typed: &Typed, flag: &'static str, rate: f64) -> Result<(), UsageError> {
+    let days = 1.0 / rate / 86_400.0;
+    if days <= LONGEST_GAP_DAYS {
+        return Ok(());
+    }
+    Err(UsageError::combination(
+        format!("{} {rate:e} is a request in {days:.1e} days", typed.name(flag)),
+        format!("give requests per second; {:.1e} is the least", 1.0 / (LONGEST_GAP_DAYS * 86_400.0)),
+    ))
 }
 
 /// Without a rate nothing has a spacing; `concurrency-burst` says just that.
@@ -176,6 +194,7 @@ fn warmup(typed: &Typed, profiling: &PhaseConfig) -> Result<Option<PhaseConfig>,
         LoadMode::Burst | LoadMode::FixedSchedule(_) => None,
     };
     let mode = if let Some(rate) = typed.number("--warmup-request-rate").or(inherited) {
+        refuse_endless(typed, "--warmup-request-rate", rate)?;
         LoadMode::Rate { rate, arrival: arrival(typed, "--warmup-arrival-pattern")? }
     } else {
         let mut flags = vec!["--warmup-request-rate-ramp-duration"];

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
-use crate::support::{Live, Mock, Place};
+use crate::support::{Live, Mock, Place, aiperf};
 
 /// <https://github.com/kubernetes-sigs/inference-perf/issues/244>: an interrupted run still reports.
 #[test]
@@ -135,4 +135,31 @@ fn guidellm_troubleshooting_there_are_threads_and_no_processes() {
     }
     live.signal(Signal::INT);
     live.end().with_code(0);
+}
+
+/// While input is read there is nothing to be saved: the first signal ends the program, as it does every other one.
+#[test]
+fn a_signal_before_there_is_a_run_ends_the_program_at_once() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        let pipe = place.path("tokenizer.json");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut command = aiperf();
+        command.current_dir(place.root()).args([
+            "profile",
+            "--model",
+            "demo",
+            "--url",
+            "mock://",
+            "--tokenizer",
+        ]);
+        let running = Live::start(command.arg(&pipe));
+        // Opens once the program reads, and says nothing.
+        let held = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        running.signal(signal);
+        let ran = running.end();
+        assert_eq!(ran.code, None, "ended by the signal itself: {}", ran.err);
+        assert!(place.is_untouched());
+        drop(held);
+    }
 }

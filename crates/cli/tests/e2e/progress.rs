@@ -148,3 +148,38 @@ fn log_lines_have_their_form() {
     assert_eq!(shape, "0000-00-00 00:00:00.000 - ", "{line}");
     assert!(line.contains(" - ERROR - "), "{line}");
 }
+
+/// The log of a run without a blemish tells what was run, when, how it ended and where the results lie; the screen stays
+/// as quiet as it was.
+#[test]
+fn the_log_tells_the_story_of_the_run() {
+    let place = Place::new();
+    let line = "--request-rate 300 --concurrency 5 --request-count 12 --warmup-request-count 2 --isl 16 --api-key sk-canary-1";
+    let ran = place.run("mock://?ttft=1ms&tokens=2", line).with_code(0);
+    let log = place.results().text("logs/aiperf.log");
+    let lines: Vec<&str> = log.lines().map(|line| line.split_once(" - ").unwrap().1).collect();
+    assert!((8..16).contains(&lines.len()), "{log}");
+    let mut rest = lines.iter();
+    for part in [
+        "run - INFO - aiperf 0.",
+        "chat of demo at mock://?ttft=1ms&tokens=2, not streaming, seed ",
+        "1 network and ",
+        "dataset - INFO - generated, ",
+        "warmup begins: 300 requests/s, poisson, concurrency 5, until 2 requests",
+        "load - INFO - warmup ended after ",
+        "profiling begins: 300 requests/s, poisson, concurrency 5, until 12 requests",
+        " s: 12 sent, 12 back, 0 cut off, ",
+        "records - INFO - 12 valid, 0 failed",
+        "verdict - INFO - load delivery ",
+        "profile_export_aiperf.json, ",
+        "run - INFO - done",
+    ] {
+        assert!(rest.any(|line| line.contains(part)), "{part} is missing or out of order in {log}");
+    }
+    assert!(!log.contains("sk-canary-1"), "{log}");
+    assert!(!ran.err.contains("warmup ended"), "{}", ran.err);
+    // Who asks for warnings only gets no story.
+    let place = Place::new();
+    place.run("mock://?ttft=1ms&tokens=2", "--request-count 2 --isl 16 --log-level warning").with_code(0);
+    assert_eq!(place.results().text("logs/aiperf.log"), "");
+}

@@ -27,6 +27,9 @@ fn echo(number: usize, request: &Received) -> Vec<u8> {
     }
 }
 
+/// A key under a name of its own.
+const UNNAMED: &str = "hf_canary4444eeee5555";
+
 fn server() -> Echo {
     let number = std::sync::atomic::AtomicUsize::new(0);
     Echo::start(move |request| echo(number.fetch_add(1, std::sync::atomic::Ordering::Relaxed), request))
@@ -63,14 +66,19 @@ fn keys_and_credential_headers_are_nowhere() {
     command.args(["--api-key", SECRETS[0]]);
     command.args(["--header", &format!("X-Api-Key: {}", SECRETS[1])]);
     command.args(["--header", &format!("Cookie: session={}", SECRETS[2])]);
+    // A name that says nothing, and a value that gives itself away; one that does not stays readable.
+    command.args(["--header", &format!("X-Upstream: {UNNAMED}"), "--header", "X-Team: blue-7"]);
     let ran = Live::start(&mut command).end().with_code(0);
     let received = server.received();
     for (secret, what) in SECRETS.iter().zip(["key", "header", "cookie", "parameter"]) {
         assert!(received.iter().all(|request| request.head.contains(secret)), "the {what} was not sent");
     }
+    assert!(received.iter().all(|request| request.head.contains(UNNAMED)), "the unnamed key was not sent");
     assert_hidden(&SECRETS, &ran, &place.path("out"));
+    assert_hidden(&[UNNAMED], &ran, &place.path("out"));
     let summary = place.results().text("profile_export_aiperf.json");
     assert!(summary.contains("<redacted>"), "{summary}");
+    assert!(summary.contains("X-Team: blue-7") && summary.contains("\"X-Team\": \"blue-7\""), "{summary}");
 }
 
 #[test]

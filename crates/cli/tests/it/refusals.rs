@@ -52,6 +52,12 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--benchmark-grace-period 3", &["--benchmark-grace-period", "--benchmark-duration"]),
     ("--request-cancellation-delay 1", &["--request-cancellation-delay", "--request-cancellation-rate"]),
     ("--request-cancellation-rate 101", &["--request-cancellation-rate", "100"]),
+    ("--request-rate 1e-300", &["--request-rate", "days", "requests per second"]),
+    ("--request-rate 1e-6", &["--request-rate", "days"]),
+    (
+        "--request-rate 5 --warmup-request-count 1 --warmup-request-rate 1e-9",
+        &["--warmup-request-rate", "days", "requests per second"],
+    ),
     ("--request-rate-ramp-duration 2", &["--request-rate-ramp-duration", "--request-rate"]),
     ("--concurrency-ramp-duration 2", &["--concurrency-ramp-duration", "--concurrency"]),
     ("--arrival-smoothness 2", &["--arrival-smoothness", "--request-rate"]),

@@ -18,6 +18,7 @@ use crate::delivery::{Used, facts};
 use crate::error::remedy;
 use crate::monitor::Monitor;
 use crate::notes;
+use crate::story;
 
 impl Run<'_> {
     /// Finishes the records, makes every figure, writes every file, prints the report.
@@ -90,13 +91,15 @@ impl Run<'_> {
             log.error("run", "no request succeeded: the run has failed (exit code 1)");
         }
         let aborted = matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
-        if successes == 0 || aborted || !failures.is_empty() {
+        let end = if successes == 0 || aborted || !failures.is_empty() {
             RunEnd::Failed
         } else if suspect {
             RunEnd::Suspect
         } else {
             RunEnd::Good
-        }
+        };
+        story::over(&log, &run_results, end);
+        end
     }
 }
 

@@ -22,6 +22,8 @@ use crate::delivery::Used;
 use crate::error::{InputError, RunError, StartFailure};
 use crate::feed::{Feed, Order, PreparedSize};
 use crate::monitor::{Monitor, Watched};
+use crate::signals::Signals;
+use crate::story;
 use crate::target;
 use crate::usage::{Cpu, Threads, peak_rss_bytes};
 
@@ -36,8 +38,8 @@ pub enum RunEnd {
     Failed,
 }
 
-/// Runs `config`; `version` is that of the program.
-pub fn execute(mut config: RunConfig, version: &str) -> Result<RunEnd, RunError> {
+/// Runs `config`; `version` is that of the program. `signals` are about this run while it lasts.
+pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Result<RunEnd, RunError> {
     // The anchor comes first: every wall-clock figure hangs on it.
     Anchor::process();
     let tokenizer = open_tokenizer(&config)?;
@@ -57,7 +59,9 @@ pub fn execute(mut config: RunConfig, version: &str) -> Result<RunEnd, RunError>
     )
     .map_err(StartFailure::from)?;
     let run = Run::prepare(&config, version, tokenizer, dataset, zero_ms, destination)?;
-    run.carry_out()
+    let end = run.carry_out(signals);
+    signals.detach();
+    end
 }
 
 fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputError> {
@@ -149,8 +153,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn carry_out(mut self) -> Result<RunEnd, RunError> {
+    fn carry_out(mut self, signals: &Signals) -> Result<RunEnd, RunError> {
         let config = self.config;
+        signals.attach(Arc::clone(&self.pool.shared), Arc::clone(&self.screen));
         let mut monitor = Monitor::start(Watched {
             shared: Arc::clone(&self.pool.shared),
             accepted: Arc::clone(&self.ends.accepted),
@@ -170,6 +175,7 @@ impl Run<'_> {
             }
             let source = self.source(phase, sampled.take());
             monitor.position().phase(index);
+            story::begins(&self.log, phase);
             let before = (Cpu::process(), self.mock_cpu_ns());
             let mut outcome = self
                 .engine
@@ -184,6 +190,7 @@ impl Run<'_> {
                 peak_rss_bytes: peak_rss_bytes(),
                 spilled: self.ends.spilled.load(Ordering::Relaxed),
             };
+            story::ended(&self.log, phase, &outcome);
             // What was drawn goes on in the next phase; what a phase leaves behind is let go at once.
             sampled = Some(std::mem::replace(&mut outcome.source, nothing()));
             outcomes.push((phase, outcome, used));

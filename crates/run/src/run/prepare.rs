@@ -23,6 +23,7 @@ use crate::feed::PreparedSize;
 use crate::inputs::Inputs;
 use crate::notes::{self, Once};
 use crate::record::Recorder;
+use crate::story;
 use crate::target::Destination;
 use crate::usage::{Threads, cores};
 
@@ -83,14 +84,7 @@ impl<'a> Run<'a> {
             .as_ref()
             .filter(|_| config.tokenizer.apply_chat_template)
             .and_then(aiperf_tokenize::Tokenizer::chat_template);
-        let token_source = match &tokenizer {
-            _ if endpoint.use_server_token_count => "server usage".to_owned(),
-            Some(tokenizer) => match tokenizer.revision() {
-                Some(revision) => format!("{}@{revision}", tokenizer.name()),
-                None => tokenizer.name().to_owned(),
-            },
-            None => "none".to_owned(),
-        };
+        let token_source = token_source(config, tokenizer.as_ref());
         let Files { records, raw: raw_records, inputs } = Files::create(config).map_err(folder)?;
 
         let cores = cores();
@@ -135,6 +129,8 @@ impl<'a> Run<'a> {
         };
         let pool = Pool::start(shared, threads.compute, &mut ends, config.output.dir.clone())
             .map_err(StartFailure::Threads)?;
+        story::settled(&log, config, version, threads, cores);
+        story::data(&log, config, dataset.as_ref(), &token_source);
         let settings = settings(config, destination, format, plan, want_template_input);
         let own_thread = threads.workers > 1 || config.tuning.pacer_thread;
         let place = if own_thread { PacerPlace::Thread } else { PacerPlace::Worker };
@@ -174,6 +170,18 @@ fn claim(dir: &Path) -> Result<File, StartFailure> {
         Err(TryLockError::WouldBlock) => Err(StartFailure::FolderTaken(name())),
         // A file system without locks is no reason not to run.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(folder),
+    }
+}
+
+/// Who counts tokens, as results name it.
+fn token_source(config: &RunConfig, tokenizer: Option<&Tokenizer>) -> String {
+    match tokenizer {
+        _ if config.endpoint.use_server_token_count => "server usage".to_owned(),
+        Some(tokenizer) => match tokenizer.revision() {
+            Some(revision) => format!("{}@{revision}", tokenizer.name()),
+            None => tokenizer.name().to_owned(),
+        },
+        None => "none".to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `aiperf profile`
 
 use aiperf_config::{RunConfig, redact_text};
-use aiperf_run::{RunEnd, RunError};
+use aiperf_run::{RunEnd, RunError, Signals};
 use clap::ArgMatches;
 
 use crate::environment::Environment;
@@ -15,10 +15,18 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
         print::out(&help::profile(help::Detail::All));
         return ExitStatus::Success;
     }
+    // Before anything is read: a file may take its time.
+    let signals = match Signals::install() {
+        Ok(signals) => signals,
+        Err(error) => {
+            print::err(&format!("error: cannot listen to signals: {error}\n"));
+            return ExitStatus::Failure;
+        }
+    };
     let settled =
         Typed::read(matches, arguments).and_then(|typed| settle(&typed, &Environment::of_process(), &Files));
     match settled {
-        Ok(settled) => execute(settled.config, &settled.notes),
+        Ok(settled) => execute(settled.config, &settled.notes, &signals),
         Err(error) => {
             print::err(&error.report());
             ExitStatus::Usage
@@ -27,12 +35,12 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
 }
 
 /// Performs the run.
-fn execute(config: RunConfig, notes: &[Note]) -> ExitStatus {
+fn execute(config: RunConfig, notes: &[Note], signals: &Signals) -> ExitStatus {
     for note in notes {
         print::err(&format!("{}: {}\n", if note.warning { "warning" } else { "info" }, note.text));
     }
     let strict = config.strict_load;
-    match aiperf_run::execute(config, env!("CARGO_PKG_VERSION")) {
+    match aiperf_run::execute(config, env!("CARGO_PKG_VERSION"), signals) {
         Ok(RunEnd::Suspect) if strict => ExitStatus::SuspectLoad,
         Ok(RunEnd::Good | RunEnd::Suspect) => ExitStatus::Success,
         Ok(RunEnd::Failed) => ExitStatus::Failure,

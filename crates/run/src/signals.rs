@@ -1,0 +1,129 @@
+//! Ctrl-C and its kin, from the first moment of the program on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use aiperf_clock::now;
+use aiperf_load::StopCause;
+use aiperf_report::Screen;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals as Hook};
+use signal_hook::low_level;
+
+use crate::compute::Shared;
+
+/// A run that signals are about, and how many came.
+struct Attached {
+    shared: Arc<Shared>,
+    screen: Arc<Screen>,
+    signalled: bool,
+}
+
+type Slot = Arc<Mutex<Option<Attached>>>;
+
+/// Listens to signals. Before there is a run a signal ends the process as it would have without us; the first process
+/// of a container would otherwise not hear it at all.
+pub struct Signals {
+    slot: Slot,
+    hook: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Signals {
+    /// Starts listening.
+    pub fn install() -> std::io::Result<Signals> {
+        let mut wanted = vec![SIGINT, SIGTERM];
+        // A terminal that goes away is an interrupt too, unless `nohup` said otherwise.
+        if !hangup_is_ignored() {
+            wanted.push(SIGHUP);
+        }
+        let mut signals = Hook::new(wanted)?;
+        let hook = signals.handle();
+        let slot = Slot::default();
+        let inner = Arc::clone(&slot);
+        let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
+            for signal in signals.forever() {
+                match inner.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                    None => die(signal),
+                    Some(run) => heard(run, signal),
+                }
+            }
+        })?;
+        Ok(Signals { slot, hook, thread: Some(thread) })
+    }
+
+    /// From now on signals are about this run.
+    pub(crate) fn attach(&self, shared: Arc<Shared>, screen: Arc<Screen>) {
+        let run = Attached { shared, screen, signalled: false };
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+    }
+
+    /// The run is over, and so is its hold on the compute threads.
+    pub(crate) fn detach(&self) {
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.hook.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn heard(run: &mut Attached, signal: i32) {
+    if std::mem::replace(&mut run.signalled, true) {
+        // Whole lines only: what is in a file then ends with a record.
+        for sink in [&run.shared.records, &run.shared.raw].into_iter().flatten() {
+            sink.seal(now());
+        }
+        run.screen.bar(String::new());
+        // At once: what other threads hold is not waited for.
+        low_level::exit(130);
+    }
+    // First of all: a terminal may take its time.
+    run.shared.control.stop(StopCause::Interrupt);
+    let name = match signal {
+        SIGTERM => "SIGTERM",
+        SIGHUP => "SIGHUP",
+        _ => "Ctrl-C",
+    };
+    run.screen.lines(&format!(
+        "{name}: no more requests are sent; writing what was measured (again: stop at once)"
+    ));
+}
+
+/// Ends the process so that a shell sees it was this signal.
+fn die(signal: i32) {
+    // The kernel keeps the default action from the first process of a container.
+    if std::process::id() != 1 {
+        let _ = low_level::emulate_default_handler(signal);
+    }
+    low_level::exit(128 + signal);
+}
+
+/// Whether the process was started with SIGHUP ignored.
+fn hangup_is_ignored() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, SIGHUP))
+}
+
+/// Whether the mask `SigIgn` of a `/proc/<pid>/status` has `signal`.
+fn ignores(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask >> (signal - 1) & 1 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_hangup_is_seen() {
+        assert!(ignores("Name:\tx\nSigIgn:\t0000000000001001\n", SIGHUP));
+        assert!(!ignores("SigIgn:\t0000000000001000\n", SIGHUP));
+        assert!(!ignores("", SIGHUP));
+    }
+}
