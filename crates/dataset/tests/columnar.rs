@@ -395,6 +395,35 @@ fn a_folder_of_several_splits_without_train_is_an_error() {
 }
 
 #[test]
+fn parquet_is_read_by_the_formats_of_the_shared_reader() {
+    let read = ["single_turn", "multi_turn", "mooncake_trace", "bailian_trace", "baseten_trace"];
+    for format in aiperf_dataset::formats().iter().filter(|format| format.is_built()) {
+        let expected = read.contains(&format.name()) || format.name().starts_with("speed_bench");
+        assert_eq!(format.parquet, expected, "{}", format.name());
+    }
+}
+
+#[test]
+fn the_output_folder_of_another_program_is_read_as_it_is() {
+    let (folder, _) = written("_SUCCESS", "");
+    let schema = schema(vec![field("text", DataType::Utf8)]);
+    for (part, text) in ["first", "second"].iter().enumerate() {
+        let name = format!("part-{part:05}-4f2a-c000.snappy.parquet");
+        write(&folder.path().join(&name), &schema, &[json!({"text": text})], small().build());
+        std::fs::write(folder.path().join(format!(".{name}.crc")), [0, 255]).unwrap();
+    }
+    for name in ["_committed_12", "_started_12", "_metadata", "_common_metadata", "README.md", "aiperf.json"]
+    {
+        std::fs::write(folder.path().join(name), "{}").unwrap();
+    }
+    std::fs::create_dir(folder.path().join("_delta_log")).unwrap();
+    let dataset = load(folder.path(), FileFormat::SingleTurn).unwrap();
+    let texts: Vec<String> = build_all(&*dataset).iter().map(|one| text(&one.turns[0]).to_owned()).collect();
+    assert_eq!((texts, dataset.notes()), (vec!["first".into(), "second".into()], Vec::new()));
+    assert_eq!(detect(folder.path()).unwrap().format, FileFormat::SingleTurn);
+}
+
+#[test]
 fn arrow_files_are_for_baseten_alone() {
     let (folder, _) = written("x", "");
     let path = folder.path().join("a.arrow");

@@ -298,12 +298,11 @@ mod tests {
             ".hidden.jsonl",
             "_temporary.parquet",
             "notes.txt",
+            "part-00000-9c1d-c000.snappy.parquet",
         ])
         .unwrap();
-        assert_eq!(
-            (found.read.as_slice(), found.skipped.as_slice()),
-            (&["a.parquet".to_owned()][..], &["notes.txt".to_owned()][..])
-        );
+        assert_eq!(found.read, ["a.parquet", "part-00000-9c1d-c000.snappy.parquet"]);
+        assert_eq!(found.skipped, ["notes.txt"]);
     }
 
     #[test]
