@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction, Command};
 
-use crate::commands::{analyze_trace, dataset, synthesize, validate};
+use crate::commands::{analyze_trace, dataset, datasets, plugins, synthesize, validate};
 use crate::flags::{self, Flag, Kind};
 use crate::{help, mock_flags};
 
@@ -41,6 +41,8 @@ fn build(flags: impl Iterator<Item = Arg>) -> Command {
         )
         .subcommand(mock_flags::command())
         .subcommand(dataset::command())
+        .subcommand(datasets::command("datasets"))
+        .subcommand(plugins::command())
         .subcommand(synthesize::command())
         .subcommand(analyze_trace::command())
         .subcommand(validate::command())

@@ -10,6 +10,17 @@ pub(crate) fn closest<'a>(text: &str, words: impl Iterator<Item = (&'a str, Stri
         .map(|(_, word)| word)
 }
 
+/// Of `words`, those nearest to `text`, at most five, the nearest first: a part of a word counts as near.
+pub(crate) fn nearest<'a>(text: &str, words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    const MOST: usize = 5;
+    let mut near: Vec<(usize, &str)> = words
+        .map(|word| (if !text.is_empty() && word.contains(text) { 0 } else { distance(text, word) }, word))
+        .filter(|(distance, word)| *distance <= 2 + word.chars().count() / 3)
+        .collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().take(MOST).map(|(_, word)| word).collect()
+}
+
 /// Edits that turn one word into the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();

@@ -19,7 +19,7 @@ mod stale;
 mod style;
 mod text;
 
-pub use export::{ExportFailure, export_all};
+pub use export::{ExportFailure, export_all, exports};
 pub use files::{AtomicFile, write_atomic};
 pub use inputs::InputsWriter;
 pub use log::{Level, Log};

@@ -3,9 +3,11 @@
 pub mod analyze_trace;
 pub mod completions;
 pub mod dataset;
+pub mod datasets;
 mod input;
 pub mod mock_server;
 mod patience;
+pub mod plugins;
 pub mod profile;
 mod survey;
 pub mod synthesize;
@@ -43,6 +45,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         }
         Some(("mock-server", matches)) => mock_server::run(matches),
         Some(("dataset", matches)) => dataset::run(matches),
+        Some(("datasets", matches)) => datasets::run(matches),
+        Some(("plugins", matches)) => plugins::run(matches),
         Some(("synthesize", matches)) => synthesize::run(matches),
         Some(("analyze-trace", matches)) => analyze_trace::run(matches),
         Some(("validate", matches)) => validate::run(matches),

@@ -13,6 +13,14 @@ use crate::style::Palette;
 pub(super) struct ConsoleText;
 
 impl Exporter for ConsoleText {
+    fn name(&self) -> &'static str {
+        "console-text"
+    }
+
+    fn about(&self) -> &'static str {
+        "The tables of the console as text"
+    }
+
     fn label(&self) -> &'static str {
         "Console Text"
     }

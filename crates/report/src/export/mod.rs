@@ -15,6 +15,12 @@ use crate::stale::remove_stale;
 
 /// One export.
 trait Exporter: Sync {
+    /// A short name.
+    fn name(&self) -> &'static str;
+
+    /// What is in it, in one line.
+    fn about(&self) -> &'static str;
+
     /// What the console calls the file; also the name of a failure.
     fn label(&self) -> &'static str;
 
@@ -25,6 +31,11 @@ trait Exporter: Sync {
 /// Every export, in the order in which their files are listed.
 const EXPORTERS: [&dyn Exporter; 4] =
     [&summary_csv::SummaryCsv, &summary_json::SummaryJson, &console_text::ConsoleText, &phases::Phases];
+
+/// Every export: its name, and what is in it in one line.
+pub fn exports() -> impl Iterator<Item = (&'static str, &'static str)> {
+    EXPORTERS.iter().map(|exporter| (exporter.name(), exporter.about()))
+}
 
 /// An export that failed; the others were written all the same.
 #[derive(Debug, thiserror::Error)]

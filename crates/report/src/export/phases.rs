@@ -16,6 +16,14 @@ use crate::results::{PhaseResults, RunResults};
 pub(super) struct Phases;
 
 impl Exporter for Phases {
+    fn name(&self) -> &'static str {
+        "phases"
+    }
+
+    fn about(&self) -> &'static str {
+        "What each phase did, and when"
+    }
+
     fn label(&self) -> &'static str {
         "Phase Manifest"
     }

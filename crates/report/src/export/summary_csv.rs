@@ -17,6 +17,14 @@ const HEADER: &str = "Metric,avg,min,max,sum,p1,p5,p10,p25,p50,p75,p90,p95,p99,s
 pub(super) struct SummaryCsv;
 
 impl Exporter for SummaryCsv {
+    fn name(&self) -> &'static str {
+        "csv"
+    }
+
+    fn about(&self) -> &'static str {
+        "Statistics of all metrics as CSV"
+    }
+
     fn label(&self) -> &'static str {
         "CSV Export"
     }

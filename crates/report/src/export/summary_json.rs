@@ -50,6 +50,14 @@ const FIRST: [Metric; 25] = [
 pub(super) struct SummaryJson;
 
 impl Exporter for SummaryJson {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn about(&self) -> &'static str {
+        "Statistics of all metrics and the configuration as JSON"
+    }
+
     fn label(&self) -> &'static str {
         "JSON Export"
     }

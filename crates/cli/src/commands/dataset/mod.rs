@@ -4,6 +4,8 @@ mod from_run;
 
 use clap::{ArgMatches, Command};
 
+use super::datasets;
+
 use crate::exit::ExitStatus;
 
 /// One subcommand: its arguments, and what it does.
@@ -13,7 +15,10 @@ struct Subcommand {
 }
 
 /// All of them, in the order of the help.
-const ALL: [Subcommand; 1] = [Subcommand { command: from_run::command, run: from_run::run }];
+const ALL: [Subcommand; 2] = [
+    Subcommand { command: || datasets::command("list"), run: datasets::run },
+    Subcommand { command: from_run::command, run: from_run::run },
+];
 
 /// The group, as clap sees it.
 pub(crate) fn command() -> Command {
