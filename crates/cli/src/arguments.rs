@@ -2,7 +2,7 @@
 
 use clap::{Arg, ArgAction, Command};
 
-use crate::commands::{analyze_trace, dataset, datasets, plugins, synthesize, validate};
+use crate::commands::{analyze_trace, anonymize, dataset, datasets, plugins, synthesize, validate};
 use crate::flags::{self, Flag, Kind};
 use crate::{help, mock_flags};
 
@@ -46,6 +46,7 @@ fn build(flags: impl Iterator<Item = Arg>) -> Command {
         .subcommand(synthesize::command())
         .subcommand(analyze_trace::command())
         .subcommand(validate::command())
+        .subcommand(anonymize::command())
         .subcommand(
             Command::new("completions").about("Print a completion script for a shell").arg(
                 Arg::new("shell")

@@ -27,6 +27,7 @@ mod open;
 mod parquet;
 mod prompt;
 mod random;
+mod raw_records;
 mod record;
 mod sampler;
 mod source;
@@ -49,6 +50,7 @@ pub use from_run::{Converted, PhaseChoice, from_run};
 pub use note::{Note, NoteLevel};
 pub use open::open;
 pub use parquet::panic_is_caught;
+pub use raw_records::{RawRecords, RawRequest};
 pub use sampler::Sampler;
 
 /// How many conversations there are.

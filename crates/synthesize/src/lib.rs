@@ -4,6 +4,7 @@
 //! arguments give the same bytes on every machine.
 
 pub mod agentic;
+pub mod anonymize;
 mod draw;
 mod statistics;
 pub mod trace;

@@ -46,3 +46,14 @@ pub(super) fn survey(file: FileDataset, survey: &Survey) -> Result<Arc<dyn Datas
     let scheduled = timing.promotes && timing.timestamp;
     open(&DatasetConfig::new(DatasetSource::File(file)), &OpenContext::survey(survey, scheduled))
 }
+
+/// Checks a trace as a run would, and counts its rows.
+pub(super) fn mooncake_rows(path: &Path, block_size: u32) -> Result<u64, DatasetError> {
+    let faults = Survey::new(1);
+    let dataset = survey(file(path, Some(FileFormat::MooncakeTrace), Some(block_size))?, &faults)?;
+    dataset.wait_for(u64::MAX);
+    match faults.faults().0.into_iter().next().or_else(|| dataset.fault()) {
+        Some(fault) => Err(fault),
+        None => Ok(dataset.total_turns().unwrap_or(0)),
+    }
+}

@@ -1,6 +1,7 @@
 //! One module per command; each says how the program ends.
 
 pub mod analyze_trace;
+pub mod anonymize;
 pub mod completions;
 pub mod dataset;
 pub mod datasets;
@@ -9,7 +10,6 @@ pub mod mock_server;
 mod patience;
 pub mod plugins;
 pub mod profile;
-mod survey;
 pub mod synthesize;
 pub mod validate;
 
@@ -50,6 +50,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         Some(("synthesize", matches)) => synthesize::run(matches),
         Some(("analyze-trace", matches)) => analyze_trace::run(matches),
         Some(("validate", matches)) => validate::run(matches),
+        Some(("anonymize", matches)) => anonymize::run(matches),
         Some(("completions", matches)) => completions::run(matches),
         // Invariant: clap requires one of the commands it was given.
         _ => ExitStatus::Usage,

@@ -4,6 +4,7 @@
 
 mod accepted_flags_act;
 mod agentic_code;
+mod anonymize;
 mod defaults;
 mod documents;
 mod flag_table;

@@ -10,8 +10,8 @@ use aiperf_synthesize::agentic::{
 use clap::{Arg, ArgMatches, Command, value_parser};
 use serde_json::Value;
 
-use super::super::patience::Patience;
-use super::super::survey;
+use super::super::{input, patience::Patience};
+
 use crate::exit::ExitStatus;
 use crate::print;
 
@@ -178,7 +178,7 @@ fn write_trace(synthesis: &Synthesis, sessions: u64, folder: &Folder) -> Result<
 fn validate(path: &Path, outcome: &Outcome, block_size: u32) -> Result<(), Failure> {
     let broken =
         |what: String| (format!("the trace that was made is not valid: {what}"), ExitStatus::Internal);
-    let rows = survey::mooncake_rows(path, block_size).map_err(|error| broken(error.to_string()))?;
+    let rows = input::mooncake_rows(path, block_size).map_err(|error| broken(error.to_string()))?;
     if rows == outcome.rows() {
         Ok(())
     } else {
