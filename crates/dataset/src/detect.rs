@@ -111,6 +111,7 @@ fn nothing_fits(look: &Look) -> DatasetError {
 /// for files whose first record is no object: opening such a file says what is wrong with it.
 pub fn first_record_timing(path: &Path, format: FileFormat) -> Result<Timing, DatasetError> {
     let format = formats::format(format);
+    formats::check_one_file(format, path)?;
     let times = (format.times)(&Look::at(path)?);
     Ok(Timing { timestamp: times.timestamp, delay: times.delay, promotes: format.promotes })
 }

@@ -148,6 +148,18 @@ impl Format {
     }
 }
 
+/// The error when a format that reads one columnar file is given a folder.
+pub(crate) fn check_one_file(format: &Format, path: &Path) -> Result<(), DatasetError> {
+    if format.files != Files::Parquet || !path.is_dir() {
+        return Ok(());
+    }
+    Err(DatasetError::Unsuitable(format!(
+        "{}: it is a folder, and {} reads one file; name the file, or write the parts of the trace into one",
+        path.display(),
+        format.name()
+    )))
+}
+
 /// Every format, in the order of [`FileFormat`].
 const TABLE: [Format; FileFormat::ALL.len()] = {
     const SIMPLE: &[Format] = &[

@@ -159,6 +159,22 @@ pub trait Dataset: Send + Sync {
     /// When `index` is not below `len().known()`.
     fn build(&self, index: u64) -> Result<Conversation, DatasetError>;
 
+    /// Whether turns are made one by one with [`Dataset::build_turn`] as cheaply as all at once.
+    fn makes_single_turns(&self) -> bool {
+        false
+    }
+
+    /// Makes one turn of conversation `index`, as the only one of a conversation.
+    ///
+    /// # Panics
+    /// When there is no such conversation or turn.
+    fn build_turn(&self, index: u64, turn: u32) -> Result<Conversation, DatasetError> {
+        let mut conversation = self.build(index)?;
+        conversation.turns.swap(0, turn as usize);
+        conversation.turns.truncate(1);
+        Ok(conversation)
+    }
+
     /// What is recorded of `turns` of conversation `index`, in order. Makes no text that is not recorded.
     ///
     /// # Panics

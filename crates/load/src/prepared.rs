@@ -9,14 +9,24 @@ use tokio::sync::oneshot::{self, error::TryRecvError};
 /// A conversation whose requests can leave.
 #[derive(Debug)]
 pub struct Prepared {
+    /// The turn that the first of the requests is.
+    pub first_turn: u32,
     /// Session id.
     pub id: Arc<str>,
-    /// Requests that are known ahead: all of them where turns stand alone, the first where they build on answers.
+    /// Requests that are known ahead: all of them where turns stand alone, the first where they build on answers, one
+    /// where turns are made one by one.
     pub requests: Vec<Arc<Rendered>>,
     /// The conversation itself, where later requests are made from answers.
     pub conversation: Option<Conversation>,
     /// Where an agentic trace has each turn; empty for other data.
     pub sources: Vec<Option<Arc<TraceSource>>>,
+}
+
+impl Prepared {
+    /// The turn after the last one whose request is known.
+    pub(crate) fn end(&self) -> usize {
+        self.first_turn as usize + self.requests.len()
+    }
 }
 
 /// A prepared conversation, or why it cannot be made.

@@ -35,6 +35,8 @@ const HIGH: usize = 8192;
 /// A conversation to be made ready.
 pub(crate) struct PrepareJob {
     pub(crate) index: u64,
+    /// This turn alone, where turns are made one by one.
+    pub(crate) turn: Option<u32>,
     /// It goes on from what another conversation has said, so that no request of it is known ahead.
     pub(crate) inherits: bool,
     pub(crate) fulfil: oneshot::Sender<PreparedResult>,
@@ -265,7 +267,7 @@ impl Worker {
 
     fn prepare(&self, job: PrepareJob) {
         let shared = &self.shared;
-        let result = self.build(job.index, job.inherits).map(Arc::new);
+        let result = self.build(job.index, job.turn, job.inherits).map(Arc::new);
         if let Err(why) = &result
             && shared.fault.set(Arc::clone(why)).is_ok()
         {
@@ -275,9 +277,13 @@ impl Worker {
         let _ = job.fulfil.send(result);
     }
 
-    fn build(&self, index: u64, inherits: bool) -> Result<Prepared, Arc<str>> {
+    fn build(&self, index: u64, turn: Option<u32>, inherits: bool) -> Result<Prepared, Arc<str>> {
         let shared = &self.shared;
-        let conversation = shared.dataset.build(index).map_err(|error| Arc::from(error.to_string()))?;
+        let built = match turn {
+            Some(turn) => shared.dataset.build_turn(index, turn),
+            None => shared.dataset.build(index),
+        };
+        let conversation = built.map_err(|error| Arc::from(error.to_string()))?;
         shared.format.check(&conversation).map_err(|error| Arc::from(error.to_string()))?;
         let turns = conversation.turns.len();
         let alone = turns == 1 || !conversation.context_mode.accumulates();
@@ -291,6 +297,7 @@ impl Worker {
             (0..ahead).map(|turn| Arc::new(shared.format.render(&conversation, turn, &history))).collect();
         shared.size.note(requests.iter().map(|request| request.body.len()).sum());
         if let Some(inputs) = &shared.inputs
+            && turn.is_none()
             && inputs.wants(index)
         {
             let bodies = if alone && !inherits {
@@ -307,7 +314,7 @@ impl Worker {
             Vec::new()
         };
         let conversation: Option<Conversation> = (inherits || !alone).then_some(conversation);
-        Ok(Prepared { id, requests, conversation, sources })
+        Ok(Prepared { first_turn: turn.unwrap_or(0), id, requests, conversation, sources })
     }
 
     fn finish(&mut self, exchange: Exchange) {

@@ -70,6 +70,8 @@ pub(crate) struct Feed {
     order: Order,
     jobs: Sender<PrepareJob>,
     size: Arc<PreparedSize>,
+    /// The turn that a drawn conversation is made with, where turns are made one by one.
+    first_turn: Option<u32>,
     ahead: VecDeque<(u64, Option<f64>, Ticket)>,
 }
 
@@ -80,7 +82,8 @@ impl Feed {
         jobs: Sender<PrepareJob>,
         size: Arc<PreparedSize>,
     ) -> Feed {
-        let mut feed = Feed { dataset, order, jobs, size, ahead: VecDeque::new() };
+        let first_turn = dataset.makes_single_turns().then_some(0);
+        let mut feed = Feed { dataset, first_turn, order, jobs, size, ahead: VecDeque::new() };
         // The first conversations are made while the sockets are being set up.
         feed.fill();
         feed
@@ -94,7 +97,7 @@ impl Feed {
         while self.ahead.len() < wanted {
             let Some((index, first_ms)) = self.next_index() else { return };
             let (fulfil, ticket) = Ticket::new();
-            if self.jobs.send(PrepareJob { index, inherits: false, fulfil }).is_err() {
+            if self.jobs.send(PrepareJob { index, turn: self.first_turn, inherits: false, fulfil }).is_err() {
                 return;
             }
             self.ahead.push_back((index, first_ms, ticket));
@@ -164,6 +167,17 @@ impl SessionSource for Feed {
         TurnTiming { timestamp_ms: outline.timestamp_ms, delay_ms: outline.delay_ms }
     }
 
+    fn makes_turns_ahead(&self) -> bool {
+        self.first_turn.is_some()
+    }
+
+    fn turn_ahead(&mut self, conversation: u64, turn: u32) -> Option<Ticket> {
+        let (fulfil, ticket) = Ticket::new();
+        let job = PrepareJob { index: conversation, turn: Some(turn), inherits: false, fulfil };
+        self.jobs.send(job).ok()?;
+        Some(ticket)
+    }
+
     fn branches(&self, conversation: u64) -> Option<Arc<BranchPlan>> {
         self.dataset.branches(conversation)
     }
@@ -174,7 +188,7 @@ impl SessionSource for Feed {
             return Some(Child { turns, ticket: None });
         }
         let (fulfil, ticket) = Ticket::new();
-        self.jobs.send(PrepareJob { index: conversation, inherits, fulfil }).ok()?;
+        self.jobs.send(PrepareJob { index: conversation, turn: None, inherits, fulfil }).ok()?;
         Some(Child { turns, ticket: Some(ticket) })
     }
 }

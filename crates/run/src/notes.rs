@@ -99,6 +99,20 @@ pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset, forma
     }
 }
 
+/// Says how far the schedule moved where nothing was in flight for longer than wanted.
+pub(crate) fn moved_up(log: &Log, ns: u64) {
+    if ns > 0 {
+        log.info(
+            "schedule",
+            &format!(
+                "the schedule moved up by {:.3} s in all where nothing was in flight for longer than \
+                 --max-idle-gap-cap-seconds; lateness counts from the moved schedule",
+                ns as f64 / 1e9
+            ),
+        );
+    }
+}
+
 fn slow_governor() -> bool {
     std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
         .is_ok_and(|governor| governor.trim() == "powersave")

@@ -168,13 +168,7 @@ fn file(
             )));
         }
     }
-    let window = match schedule {
-        Some(_) => (
-            typed.count("--fixed-schedule-start-offset").map(|ms| ms as f64),
-            typed.count("--fixed-schedule-end-offset").map(|ms| ms as f64),
-        ),
-        None => (None, None),
-    };
+    let window = if schedule.is_some() { window(typed) } else { (None, None) };
     let mut entries = typed.count("--num-dataset-entries");
     if format == FileFormat::RandomPool {
         let drawn = entries.or(typed.count("--num-conversations")).or(typed.count("--request-count"));
@@ -240,6 +234,12 @@ fn check_options(
         ));
     }
     Ok(())
+}
+
+/// The part of the recorded times that is played, ms.
+fn window(typed: &Typed) -> (Option<f64>, Option<f64>) {
+    let offset = |flag| typed.count(flag).map(|ms| ms as f64);
+    (offset("--fixed-schedule-start-offset"), offset("--fixed-schedule-end-offset"))
 }
 
 /// Fits a count into 32 bits, or says which flag is too large.

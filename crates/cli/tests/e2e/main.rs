@@ -8,6 +8,7 @@
 
 mod agentic;
 mod bad_input;
+mod baseten;
 mod client_faults;
 mod determinism;
 mod documents;

@@ -24,7 +24,7 @@ use self::plan::{LeftOut, Options, Plan, plan};
 use self::read::{Read, Wanted, read};
 use self::row::Row;
 use self::trace::{Extras, Trace};
-use super::{Files, FirstTimes, Format};
+use super::{Files, FirstTimes, Format, check_one_file};
 use crate::open::Opening;
 use crate::parquet::Table;
 use crate::{Dataset, DatasetError, Note};
@@ -92,19 +92,10 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
 }
 
 fn open_table(path: &Path) -> Result<Arc<Table>, DatasetError> {
-    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            DatasetError::Missing { dataset: FileFormat::BasetenTrace.name().into(), path: path.to_owned() }
-        }
-        _ => DatasetError::io(path, &error),
-    })?;
-    if metadata.is_dir() {
-        return Err(DatasetError::Unsuitable(format!(
-            "{}: it is a folder, and baseten_trace reads one file; name the file, or write the parts of the trace \
-             into one",
-            path.display()
-        )));
+    if !path.exists() {
+        return Err(DatasetError::Missing { dataset: FORMAT.name().into(), path: path.to_owned() });
     }
+    check_one_file(&FORMAT, path)?;
     Table::open(path).map(Arc::new)
 }
 

@@ -259,6 +259,7 @@ impl<S: SessionSource> Schedule<S> {
                     conversation: child.conversation,
                     turns,
                     next: 0,
+                    ticket: None,
                     kin: Some(Box::new(kin)),
                 });
                 if child.inherits {

@@ -1,7 +1,7 @@
 //! The machine itself: one for every mode, since they differ only in what makes a first turn due.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use aiperf_clock::{Mono, nanos};
 use aiperf_config::{FixedSchedule, LoadMode, StopRule};
@@ -9,9 +9,11 @@ use aiperf_types::PlanInstants;
 use rand::RngExt as _;
 use rand_chacha::ChaCha12Rng;
 
+use super::ahead::Ahead;
 use super::branches::{Branches, Kin};
 use super::idle::IdleGap;
-use super::{Arrivals, CapRamp, Draw, Issue, NewSession, Plan, RateCurve, SessionKey, SessionSource, Wake};
+use super::slots::Slots;
+use super::{Arrivals, Draw, Issue, NewSession, Plan, RateCurve, SessionKey, SessionSource, Wake};
 
 /// How soon a source that had nothing yet is asked again, ns.
 const RETRY_NS: u64 = 200_000;
@@ -63,6 +65,8 @@ pub(super) struct Session<T> {
     pub(super) turns: u32,
     /// The next turn to issue.
     pub(super) next: u32,
+    /// Its request, where turns are made one by one and it was asked for.
+    pub(super) ticket: Option<T>,
     /// Parent and children, of the few that have any.
     pub(super) kin: Option<Box<Kin<T>>>,
 }
@@ -94,6 +98,7 @@ pub struct Schedule<S: SessionSource> {
     max_catch_up_ns: Option<u64>,
     pub(super) t0: Mono,
     pub(super) idle: IdleGap,
+    pub(super) ahead: Ahead,
     deadline: Option<Mono>,
     pub(super) open: bool,
     pub(super) sessions: Vec<Option<Session<S::Ticket>>>,
@@ -123,36 +128,6 @@ enum Mode {
     Fixed { zero_ms: Option<f64> },
 }
 
-/// The session slots of a cap: each free one with the instant it became free, oldest first.
-struct Slots {
-    cap: CapRamp,
-    t0: Mono,
-    free: VecDeque<Mono>,
-    opened: u32,
-}
-
-impl Slots {
-    /// The slot that has been free longest, if one was free by `by`.
-    fn free_by(&mut self, by: Mono) -> Option<Mono> {
-        while self.opened < self.cap.target() {
-            let at = self.t0.plus(self.cap.opens(self.opened));
-            if at > by {
-                break;
-            }
-            self.opened += 1;
-            // A slot released before this one opened goes first.
-            let place = self.free.partition_point(|&free| free <= at);
-            self.free.insert(place, at);
-        }
-        self.free.front().copied().filter(|&free| free <= by)
-    }
-
-    /// When the next slot of the ramp opens.
-    fn next_opening(&self) -> Option<Mono> {
-        (self.opened < self.cap.target()).then(|| self.t0.plus(self.cap.opens(self.opened)))
-    }
-}
-
 impl<S: SessionSource> Schedule<S> {
     /// A machine that starts at `t0`.
     pub fn new(plan: Plan, source: S, t0: Mono) -> Schedule<S> {
@@ -169,13 +144,14 @@ impl<S: SessionSource> Schedule<S> {
         Schedule {
             source,
             mode,
-            slots: plan.cap.map(|cap| Slots { cap, t0, free: VecDeque::new(), opened: 0 }),
+            slots: plan.cap.map(|cap| Slots::new(cap, t0)),
             stop: plan.stop,
             cancel_share: plan.cancel_share,
             cancel_rng: plan.cancel_rng,
             max_catch_up_ns: plan.max_catch_up_ns,
             t0,
             idle: IdleGap::new(plan.idle_gap_cap_ns, t0),
+            ahead: Ahead::default(),
             deadline: plan.stop.duration.map(|duration| t0.plus(nanos(duration))),
             open: true,
             sessions: Vec::new(),
@@ -282,7 +258,7 @@ impl<S: SessionSource> Schedule<S> {
         self.sessions[key.0 as usize] = None;
         self.live -= 1;
         if let Some(slots) = &mut self.slots {
-            slots.free.push_back(at);
+            slots.release(at);
         }
     }
 
@@ -293,8 +269,10 @@ impl<S: SessionSource> Schedule<S> {
             self.poll_branches(now, out);
         }
         if self.open {
+            self.poll_ahead(now);
             self.poll_mode(now, out);
             if self.close_gap(now) {
+                self.poll_ahead(now);
                 self.poll_mode(now, out);
             }
             self.close_if_finished(now);
@@ -503,18 +481,19 @@ impl<S: SessionSource> Schedule<S> {
     fn start(&mut self, plan: PlanInstants, out: &mut Vec<Issue<S::Ticket>>) {
         let Some(Pending { session, .. }) = self.pending.take() else { return };
         if let Some(slots) = &mut self.slots {
-            slots.free.pop_front();
+            slots.take();
         }
         let key = self.enter(Session {
             conversation: session.conversation,
             turns: session.turns,
             next: 0,
+            ticket: None,
             kin: None,
         });
         self.live += 1;
         self.counts.sessions += 1;
         debug_assert!(
-            self.slots.as_ref().is_none_or(|slots| self.live <= slots.cap.target()),
+            self.slots.as_ref().is_none_or(|slots| self.live <= slots.most()),
             "more live sessions than the cap"
         );
         match self.source.branches(session.conversation) {
@@ -544,6 +523,7 @@ impl<S: SessionSource> Schedule<S> {
         let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) else { return };
         let turn = session.next;
         session.next += 1;
+        let ticket = ticket.or_else(|| session.ticket.take());
         let cancel = self.cancel_share > 0.0 && self.cancel_rng.random::<f64>() < self.cancel_share;
         out.push(Issue {
             number: self.counts.issued,
@@ -568,6 +548,15 @@ impl<S: SessionSource> Schedule<S> {
         self.in_flight += 1;
         self.counts.max_in_flight = self.counts.max_in_flight.max(self.in_flight);
         self.counts.last_due = self.counts.last_due.max(Some(plan.due));
+        self.look_ahead(key, plan.issued);
+    }
+
+    /// When recorded time `ms` is due, as an instant of the plan, where recorded times are played.
+    pub(super) fn planned_at(&self, ms: f64) -> Option<Mono> {
+        match &self.mode {
+            Mode::Fixed { zero_ms } => Some(schedule_instant(self.t0, *zero_ms, ms)),
+            _ => None,
+        }
     }
 
     fn close_if_finished(&mut self, now: Mono) {
@@ -647,6 +636,9 @@ impl<S: SessionSource> Schedule<S> {
             {
                 at(opening);
             }
+        }
+        if let Some(ahead) = self.ahead.next() {
+            at(self.idle.clock(ahead));
         }
         if self.retry {
             at(now.plus(RETRY_NS));

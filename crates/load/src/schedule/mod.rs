@@ -1,6 +1,7 @@
 //! The plan as a pure state machine: it is told the time and what happened, and answers what leaves next and
 //! when it wants to be asked again. No I/O, no clock, no threads; a virtual clock tests it to the nanosecond.
 
+mod ahead;
 mod arrivals;
 #[cfg(test)]
 mod branch_tests;
@@ -9,6 +10,7 @@ mod idle;
 mod machine;
 mod plan;
 mod ramp;
+mod slots;
 #[cfg(test)]
 mod tests;
 
@@ -80,6 +82,18 @@ pub trait SessionSource {
     /// Timing of turn `turn` of conversation `conversation`.
     fn timing(&self, conversation: u64, turn: u32) -> TurnTiming;
 
+    /// Whether the tickets of conversations are for their first turns only, and [`SessionSource::turn_ahead`] gives
+    /// those of the others.
+    fn makes_turns_ahead(&self) -> bool {
+        false
+    }
+
+    /// Has a later turn made ready.
+    fn turn_ahead(&mut self, conversation: u64, turn: u32) -> Option<Self::Ticket> {
+        let _ = (conversation, turn);
+        None
+    }
+
     /// What conversation `conversation` starts beside itself; most start nothing.
     fn branches(&self, conversation: u64) -> Option<Arc<BranchPlan>> {
         let _ = conversation;
@@ -102,6 +116,14 @@ impl<S: SessionSource + ?Sized> SessionSource for Box<S> {
 
     fn timing(&self, conversation: u64, turn: u32) -> TurnTiming {
         (**self).timing(conversation, turn)
+    }
+
+    fn makes_turns_ahead(&self) -> bool {
+        (**self).makes_turns_ahead()
+    }
+
+    fn turn_ahead(&mut self, conversation: u64, turn: u32) -> Option<S::Ticket> {
+        (**self).turn_ahead(conversation, turn)
     }
 
     fn branches(&self, conversation: u64) -> Option<Arc<BranchPlan>> {
@@ -130,7 +152,7 @@ pub struct Issue<T> {
     pub plan: PlanInstants,
     /// The client is to break this request off.
     pub cancel: bool,
-    /// The drawn conversation, with its first turn only.
+    /// The drawn conversation, with its first turn; with a later one its own request, where turns are made one by one.
     pub ticket: Option<T>,
     /// Who started the conversation, with its first turn only, where conversations start each other.
     pub family: Option<Arc<Family>>,

@@ -12,6 +12,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use super::*;
 
+mod ahead;
 mod idle;
 
 const MS: u64 = 1_000_000;

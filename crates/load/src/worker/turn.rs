@@ -170,6 +170,9 @@ pub(super) async fn run(
     };
     if issue.last_turn && !issue.forked {
         worker.forget(issue.session);
+    } else if prepared.conversation.is_none() && issue.turn as usize + 1 >= prepared.end() {
+        // The next turn brings its own request.
+        *session.prepared.borrow_mut() = None;
     }
     if !dial_failed {
         worker.dial_failures.set(0);
@@ -221,6 +224,10 @@ async fn ready(
             worker.tally.borrow_mut().late_prompts += 1;
         }
         let prepared = ticket.take().await?;
+        if issue.turn > 0 {
+            *session.prepared.borrow_mut() = Some(prepared);
+            return request_of(worker, session, issue);
+        }
         *session.correlation_id.borrow_mut() = if let Some(family) = &issue.family {
             *session.lineage.borrow_mut() = Some(Arc::new(lineage(family, phase)));
             correlation_id(family, phase)
@@ -233,11 +240,16 @@ async fn ready(
         };
         *session.prepared.borrow_mut() = Some(prepared);
     }
+    request_of(worker, session, issue)
+}
+
+fn request_of(worker: &Worker, session: &Session, issue: &Issue<Ticket>) -> Result<Ready, Arc<str>> {
     let Some(prepared) = session.prepared.borrow().clone() else {
         return Err("an earlier turn of the conversation could not be built".into());
     };
     let turn = issue.turn as usize;
-    let request = match (prepared.requests.get(turn), &prepared.conversation) {
+    let known = turn.checked_sub(prepared.first_turn as usize).and_then(|at| prepared.requests.get(at));
+    let request = match (known, &prepared.conversation) {
         (Some(request), _) => Arc::clone(request),
         (None, Some(conversation)) => {
             Arc::new(worker.settings.format.render(conversation, turn, &session.history.borrow()))

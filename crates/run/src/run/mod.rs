@@ -22,6 +22,7 @@ use crate::delivery::Used;
 use crate::error::{InputError, RunError, StartFailure};
 use crate::feed::{Feed, Order, PreparedSize};
 use crate::monitor::{Monitor, Watched};
+use crate::notes;
 use crate::signals::Signals;
 use crate::story;
 use crate::target;
@@ -191,6 +192,7 @@ impl Run<'_> {
                 spilled: self.ends.spilled.load(Ordering::Relaxed),
             };
             story::ended(&self.log, phase, &outcome);
+            notes::moved_up(&self.log, outcome.counts.moved_up_ns);
             // What was drawn goes on in the next phase; what a phase leaves behind is let go at once.
             sampled = Some(std::mem::replace(&mut outcome.source, nothing()));
             outcomes.push((phase, outcome, used));

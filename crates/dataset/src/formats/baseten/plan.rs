@@ -203,8 +203,11 @@ mod tests {
         plan(recorded(lines), options, &Names::new(1, true), &mut stream(1, "sample"))
     }
 
-    /// Ids, and per row number, start and wait.
-    fn shown(plan: &Plan) -> Vec<(String, Vec<(u32, Option<f64>, Option<f64>)>)> {
+    /// Number, start and wait of a row.
+    type Shown = (u32, Option<f64>, Option<f64>);
+
+    /// Sessions with their rows.
+    fn shown(plan: &Plan) -> Vec<(String, Vec<Shown>)> {
         let all = &plan.conversations;
         let line = |row: &Row| (row.number, row.timestamp(), row.delay());
         (0..all.len())
@@ -215,7 +218,7 @@ mod tests {
             .collect()
     }
 
-    fn at(number: u32, time: f64) -> (u32, Option<f64>, Option<f64>) {
+    fn at(number: u32, time: f64) -> Shown {
         (number, Some(time), None)
     }
 

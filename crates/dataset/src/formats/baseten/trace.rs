@@ -74,6 +74,20 @@ impl Trace {
         format!("{id}#{before}").into()
     }
 
+    /// A conversation of these of its rows.
+    fn conversation(&self, index: u64, rows: &[Row]) -> Result<Conversation, DatasetError> {
+        let turns = rows.iter().map(|row| self.turn(row)).collect::<Result<_, _>>()?;
+        let mut conversation = Conversation {
+            id: self.id(index),
+            turns,
+            // Prompts hold the whole history already.
+            context_mode: ContextMode::MessageArrayWithResponses,
+            ..Conversation::default()
+        };
+        self.finish.apply(index, &mut conversation);
+        Ok(conversation)
+    }
+
     fn turn(&self, row: &Row) -> Result<Turn, DatasetError> {
         let number = u64::from(row.number);
         let file = Columns { table: &self.table };
@@ -123,16 +137,15 @@ impl Dataset for Trace {
     }
 
     fn build(&self, index: u64) -> Result<Conversation, DatasetError> {
-        let turns = self.rows(index).iter().map(|row| self.turn(row)).collect::<Result<_, _>>()?;
-        let mut conversation = Conversation {
-            id: self.id(index),
-            turns,
-            // Prompts hold the whole history already.
-            context_mode: ContextMode::MessageArrayWithResponses,
-            ..Conversation::default()
-        };
-        self.finish.apply(index, &mut conversation);
-        Ok(conversation)
+        self.conversation(index, self.rows(index))
+    }
+
+    fn makes_single_turns(&self) -> bool {
+        true
+    }
+
+    fn build_turn(&self, index: u64, turn: u32) -> Result<Conversation, DatasetError> {
+        self.conversation(index, &self.rows(index)[turn as usize..=turn as usize])
     }
 
     fn facts(&self, index: u64, turns: Range<u32>) -> Result<Vec<TurnFacts>, DatasetError> {

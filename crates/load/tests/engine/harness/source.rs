@@ -51,7 +51,7 @@ pub(crate) fn body(text: impl Into<String>) -> Arc<Rendered> {
 
 /// A conversation of requests that stand alone.
 pub(crate) fn prepared(id: impl Into<Arc<str>>, requests: Vec<Arc<Rendered>>) -> Prepared {
-    Prepared { id: id.into(), requests, conversation: None, sources: Vec::new() }
+    Prepared { first_turn: 0, id: id.into(), requests, conversation: None, sources: Vec::new() }
 }
 
 /// A ticket for a conversation that is ready.
@@ -92,6 +92,7 @@ pub(crate) fn talks(conversations: Vec<Conversation>, format: &Arc<Format>, dela
         let turns = conversation.turns.len() as u32;
         let id = Arc::clone(&conversation.id);
         let prepared = Prepared {
+            first_turn: 0,
             id,
             requests: vec![Arc::new(first)],
             conversation: Some(conversation),
