@@ -74,13 +74,22 @@ fn stored(folder: &Path, schema: &Arc<Schema>, rows: &[Value]) -> Vec<PathBuf> {
         ("one_group.parquet", WriterProperties::builder()),
         ("many_groups.parquet", small()),
         ("no_dictionary.parquet", small().set_dictionary_enabled(false)),
-        ("by_magic.data", small().set_compression(Compression::SNAPPY)),
-        ("gzip.parquet", small().set_compression(Compression::GZIP(parquet::basic::GzipLevel::default()))),
-        ("zstd.parquet", small().set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default()))),
-        ("lz4.parquet", small().set_compression(Compression::LZ4_RAW)),
+        ("by_magic.data", WriterProperties::builder().set_compression(Compression::SNAPPY)),
+        (
+            "gzip.parquet",
+            WriterProperties::builder()
+                .set_compression(Compression::GZIP(parquet::basic::GzipLevel::default())),
+        ),
+        (
+            "zstd.parquet",
+            WriterProperties::builder()
+                .set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default())),
+        ),
+        ("lz4.parquet", WriterProperties::builder().set_compression(Compression::LZ4_RAW)),
         (
             "brotli.parquet",
-            small().set_compression(Compression::BROTLI(parquet::basic::BrotliLevel::default())),
+            WriterProperties::builder()
+                .set_compression(Compression::BROTLI(parquet::basic::BrotliLevel::default())),
         ),
         (
             "v2.PARQUET",
