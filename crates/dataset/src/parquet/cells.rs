@@ -19,6 +19,8 @@ pub(crate) struct Cells {
     tables: Arc<[Arc<Table>]>,
     /// By table: their numbers.
     columns: Box<[Box<[usize]>]>,
+    /// Decoded bytes that are kept at most.
+    most: u64,
     kept: Mutex<Kept>,
     readers: Mutex<Vec<Stopped>>,
 }
@@ -49,7 +51,7 @@ struct Stopped {
 impl Cells {
     /// Reads these columns, given for each table by their numbers.
     pub(crate) fn new(tables: Arc<[Arc<Table>]>, columns: Box<[Box<[usize]>]>) -> Cells {
-        Cells { tables, columns, kept: Mutex::default(), readers: Mutex::default() }
+        Cells { tables, columns, most: KEPT_BYTES, kept: Mutex::default(), readers: Mutex::default() }
     }
 
     /// Reads these columns of one table.
@@ -102,7 +104,7 @@ impl Cells {
             entry.weight = weight;
             kept.bytes += weight;
         }
-        while kept.bytes > KEPT_BYTES {
+        while kept.bytes > self.most {
             // What is still being decoded weighs nothing yet and stays.
             let others = kept.batches.iter().filter(|(other, entry)| **other != key && entry.weight > 0);
             let Some(oldest) = others.min_by_key(|(_, entry)| entry.used).map(|(key, _)| *key) else { break };
@@ -149,5 +151,20 @@ impl Cell {
     /// The rows that this one was decoded with, and which of them it is.
     pub(crate) fn in_batch(&self) -> (&RecordBatch, usize) {
         (&self.batch, self.index)
+    }
+}
+
+#[cfg(test)]
+impl Cells {
+    /// As it is, but keeping fewer bytes.
+    pub(super) fn keeping(self, most: u64) -> Cells {
+        Cells { most, ..self }
+    }
+
+    /// Bytes, batches and readers that are kept.
+    pub(super) fn held(&self) -> (u64, usize, usize) {
+        let kept = self.kept.lock().unwrap();
+        assert_eq!(kept.bytes, kept.batches.values().map(|entry| entry.weight).sum::<u64>());
+        (kept.bytes, kept.batches.len(), self.readers.lock().unwrap().len())
     }
 }

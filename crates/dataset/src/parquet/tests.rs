@@ -248,6 +248,27 @@ fn cells_of_one_column_come_in_any_order_from_many_threads() {
 }
 
 #[test]
+fn what_is_kept_is_bounded_whatever_the_size_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.parquet");
+    let schema = schema(vec![field("text", DataType::Utf8)]);
+    let rows: Vec<Value> =
+        (0..4000).map(|number| json!({"text": format!("{number} {}", "x".repeat(1000))})).collect();
+    write(&path, &schema, &rows, small().build());
+    let table = Arc::new(Table::open(&path).unwrap());
+    let cells = Cells::of(&table, &[0]).keeping(1 << 20);
+    // A batch of 256 rows of a thousand bytes and what their arrays take besides.
+    let batch = 400_000;
+    for row in (0..4000).chain((0..4000).map(|step| step * 1777 % 4000)) {
+        let cell = cells.row(0, row).unwrap();
+        let (values, index) = cell.in_batch();
+        assert!(value::string(values.column(0), index).unwrap().starts_with(&format!("{row} ")));
+        let (bytes, batches, readers) = cells.held();
+        assert!(bytes <= (1 << 20) + batch && batches <= 20 && readers <= 4, "{bytes} {batches} {readers}");
+    }
+}
+
+#[test]
 fn a_dictionary_with_keys_of_eight_bits_has_no_limit_across_row_groups() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.parquet");
