@@ -1,7 +1,7 @@
 //! What a dataset holds, whatever its format.
 
 use aiperf_config::FileFormat;
-use aiperf_dataset::{Dataset, DatasetError, TurnFacts};
+use aiperf_dataset::{Dataset, DatasetError, Note, TurnFacts};
 use aiperf_tokenize::Tokenizer;
 
 use crate::arrivals::Rates;
@@ -10,7 +10,7 @@ use crate::histogram::{Bin, bins};
 use crate::mooncake::{Mooncake, MooncakeBuilder};
 use crate::stats::Stats;
 use crate::text;
-use crate::walk::{Stop, in_file_order, in_time_order, walk};
+use crate::walk::{Stop, depth, in_file_order, in_time_order, senders, walk};
 
 /// The figures and the histogram of one quantity.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,10 @@ pub struct Analysis {
     pub requests: u64,
     /// Conversations.
     pub conversations: u64,
+    /// Conversations that others start, where there are some.
+    pub subagents: Option<u64>,
+    /// How many of them start each other at most, one below the other.
+    pub depth: Option<u32>,
     /// Quantities that are known, in the order of the report.
     pub quantities: Vec<Quantity>,
     /// From the first recorded time to the last, ms.
@@ -57,6 +61,8 @@ pub struct Analysis {
     pub cancelled: Option<u64>,
     /// Requests whose recorded output is empty, where any output is recorded.
     pub without_output: Option<u64>,
+    /// Rows that cannot be read and are left out, where a format leaves them out.
+    pub skipped: Option<u64>,
     /// The figures that the reference gives of a Mooncake trace.
     pub mooncake: Option<Mooncake>,
 }
@@ -195,7 +201,13 @@ impl Columns {
     ) -> Analysis {
         self.times.sort_unstable_by(f64::total_cmp);
         let gaps = self.times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let turns = (0..conversations).map(|index| f64::from(dataset.outline(index).turns())).collect();
+        let turns =
+            senders(dataset).into_iter().map(|index| f64::from(dataset.outline(index).turns())).collect();
+        let skipped = dataset.notes().into_iter().find_map(|note| match note {
+            Note::RowsOfTable { skipped, .. } => Some(skipped),
+            _ => None,
+        });
+        let children = Some(dataset.children()).filter(|children| *children > 0);
         let has_output = !self.output_tokens.is_empty();
         let quantities = [
             Quantity::of("isl", "Input length, tokens", self.input_tokens),
@@ -210,6 +222,8 @@ impl Columns {
             format,
             requests,
             conversations,
+            subagents: children,
+            depth: children.map(|_| depth(dataset)),
             quantities: quantities.into_iter().flatten().collect(),
             span_ms: self.times.first().zip(self.times.last()).map(|(first, last)| last - first),
             rates: Rates::of(&self.times),
@@ -218,6 +232,7 @@ impl Columns {
             cumulative: found.cumulative,
             cancelled: self.cancelled,
             without_output: has_output.then_some(self.without_output),
+            skipped,
             mooncake: found.mooncake,
         }
     }

@@ -35,13 +35,19 @@ pub fn render(analysis: &Analysis) -> String {
     let _ = writeln!(out, "Dataset ({})", analysis.format.name());
     fact(&mut out, "Requests", count(analysis.requests));
     fact(&mut out, "Conversations", count(analysis.conversations));
+    if let (Some(subagents), Some(depth)) = (analysis.subagents, analysis.depth) {
+        fact(&mut out, "Subagents", format!("{}, at most {depth} deep", count(subagents)));
+    }
     if let Some(span) = analysis.span_ms {
         fact(&mut out, "Span", format!("{} s", number(span / 1000.0)));
     }
     if let Some(rates) = analysis.rates {
         fact(&mut out, "Mean rate", format!("{} requests/s", number(rates.mean)));
-        fact(&mut out, "Busiest second", format!("{} requests/s", number(rates.peak_1s)));
-        fact(&mut out, "Busiest minute", format!("{} requests/s", number(rates.peak_60s)));
+        for (name, rate) in [("Busiest second", rates.peak_1s), ("Busiest minute", rates.peak_60s)] {
+            if let Some(rate) = rate {
+                fact(&mut out, name, format!("{} requests/s", number(rate)));
+            }
+        }
     }
     if let Some(cache) = &analysis.cache {
         let percent = |share: f64| format!("{:.2} %", share * 100.0);
@@ -66,6 +72,9 @@ pub fn render(analysis: &Analysis) -> String {
     }
     if let Some(without) = analysis.without_output.filter(|without| *without > 0) {
         fact(&mut out, "Requests without output", count(without));
+    }
+    if let Some(skipped) = analysis.skipped {
+        fact(&mut out, "Rows skipped", count(skipped));
     }
     for quantity in &analysis.quantities {
         out.push('\n');

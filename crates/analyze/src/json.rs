@@ -17,6 +17,10 @@ pub fn to_json(analysis: &Analysis) -> Value {
     }
     out.insert("format".into(), analysis.format.name().into());
     out.insert("conversations".into(), analysis.conversations.into());
+    if let (Some(subagents), Some(depth)) = (analysis.subagents, analysis.depth) {
+        out.insert("subagents".into(), subagents.into());
+        out.insert("subagent_depth".into(), depth.into());
+    }
     for quantity in &analysis.quantities {
         out.entry(format!("{}_stats", quantity.key)).or_insert_with(|| quantity.stats.json());
     }
@@ -43,7 +47,11 @@ pub fn to_json(analysis: &Analysis) -> Value {
         out.insert("cumulative_hit_ratio".into(), Value::Object(ratio));
     }
     let mut rows = Map::new();
-    for (name, count) in [("cancelled", analysis.cancelled), ("without_output", analysis.without_output)] {
+    for (name, count) in [
+        ("cancelled", analysis.cancelled),
+        ("without_output", analysis.without_output),
+        ("skipped", analysis.skipped),
+    ] {
         if let Some(count) = count {
             rows.insert(name.into(), count.into());
         }

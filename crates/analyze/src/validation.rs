@@ -7,10 +7,12 @@ use serde_json::{Map, Value, json};
 use crate::walk::{in_file_order, walk};
 
 /// What is wrong, or noteworthy, and where.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finding {
-    /// 1-based line, where the data has lines.
+    /// 1-based line or row, where the data has such.
     pub line: Option<u64>,
+    /// It is a row.
+    pub is_row: bool,
     /// The field; empty when a record as a whole is meant.
     pub field: String,
     /// The rule, and what to do.
@@ -22,20 +24,20 @@ pub struct Finding {
 impl Finding {
     fn of(error: &DatasetError, is_folder: bool) -> Finding {
         let DatasetError::Invalid(invalid) = error else {
-            return Finding { line: None, field: String::new(), message: error.to_string(), place: None };
+            return Finding { message: error.to_string(), ..Finding::default() };
         };
         let (field, message) = (invalid.field.clone(), invalid.rule.clone());
-        match &invalid.place {
-            Place::Line(line) if !is_folder => Finding { line: Some(*line), field, message, place: None },
-            Place::Line(line) => {
-                let place = Some(format!("{}:{line}", invalid.file.display()));
-                Finding { line: Some(*line), field, message, place }
-            }
-            _ => {
-                // The whole text has the place in it.
-                Finding { line: None, field, message: error.to_string(), place: None }
-            }
-        }
+        let (line, is_row) = match &invalid.place {
+            Place::Line(line) => (*line, false),
+            Place::Row(row) => (*row, true),
+            // The whole text has the place in it.
+            _ => return Finding { field, message: error.to_string(), ..Finding::default() },
+        };
+        let place = is_folder.then(|| {
+            let file = invalid.file.display();
+            if is_row { format!("{file} (row {line})") } else { format!("{file}:{line}") }
+        });
+        Finding { line: Some(line), is_row, field, message, place }
     }
 
     /// One line of text.
@@ -47,7 +49,10 @@ impl Finding {
         };
         match (&self.place, self.line) {
             (Some(place), _) => format!("{place}: {kind}{field}{}", self.message),
-            (None, Some(line)) => format!("Line {line}: {kind}{field}{}", self.message),
+            (None, Some(line)) => {
+                let unit = if self.is_row { "Row" } else { "Line" };
+                format!("{unit} {line}: {kind}{field}{}", self.message)
+            }
             (None, None) => format!("{kind}{}", self.message),
         }
     }
@@ -55,7 +60,7 @@ impl Finding {
     fn json(&self) -> Value {
         let mut out = Map::new();
         if let Some(line) = self.line {
-            out.insert("line".into(), line.into());
+            out.insert(if self.is_row { "row" } else { "line" }.into(), line.into());
         }
         if let Some(place) = &self.place {
             out.insert("place".into(), place.as_str().into());
@@ -164,15 +169,13 @@ impl Strict {
     fn walk(&mut self, dataset: &dyn Dataset) -> Result<(), DatasetError> {
         let stops = in_file_order(dataset);
         walk(dataset, &stops, |stop, outline, facts| {
-            let line = || match dataset.place(stop.conversation, stop.turn) {
-                Some((_, Place::Line(line))) => Some(line),
-                _ => None,
-            };
-            let finding = |field: &str, message: String| Finding {
-                line: line(),
-                field: field.to_owned(),
-                message,
-                place: None,
+            let finding = |field: &str, message: String| {
+                let (line, is_row) = match dataset.place(stop.conversation, stop.turn) {
+                    Some((_, Place::Line(line))) => (Some(line), false),
+                    Some((_, Place::Row(row))) => (Some(row), true),
+                    _ => (None, false),
+                };
+                Finding { line, is_row, field: field.to_owned(), message, place: None }
             };
             if let Some(time) = outline.timestamp_ms.filter(|time| *time < 0.0) {
                 self.errors += 1;

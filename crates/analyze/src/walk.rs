@@ -12,11 +12,38 @@ pub(crate) struct Stop {
     time: Option<f64>,
 }
 
+/// Conversations that send something, those that only others start included.
+pub(crate) fn senders(dataset: &dyn Dataset) -> Vec<u64> {
+    let all = dataset.wait_for(u64::MAX).known() + dataset.children();
+    let sends = |index: &u64| dataset.branches(*index).is_none_or(|plan| plan.spine.is_none());
+    (0..all).filter(sends).collect()
+}
+
+/// Most conversations that start each other, one below the other; 0 where none starts another.
+pub(crate) fn depth(dataset: &dyn Dataset) -> u32 {
+    let roots = dataset.wait_for(u64::MAX).known();
+    let mut depths = vec![0; (roots + dataset.children()) as usize];
+    let mut left: Vec<u64> = (0..roots).collect();
+    while let Some(index) = left.pop() {
+        let below = depths[index as usize] + 1;
+        let Some(plan) = dataset.branches(index) else { continue };
+        for child in plan.groups.iter().flat_map(|group| &group.children) {
+            // Loading refuses circles; were there one, this would still end.
+            let depth = &mut depths[child.conversation as usize];
+            if *depth < below && u64::from(below) <= dataset.children() {
+                *depth = below;
+                left.push(child.conversation);
+            }
+        }
+    }
+    depths.into_iter().max().unwrap_or(0)
+}
+
 /// Every turn in the order of the file.
 pub(crate) fn in_file_order(dataset: &dyn Dataset) -> Vec<Stop> {
-    let conversations = dataset.wait_for(u64::MAX).known();
-    let mut stops = Vec::with_capacity(conversations as usize);
-    for conversation in 0..conversations {
+    let senders = senders(dataset);
+    let mut stops = Vec::with_capacity(senders.len());
+    for conversation in senders {
         let outline = dataset.outline(conversation);
         let mut time = None;
         for turn in 0..outline.turns() {

@@ -113,7 +113,7 @@ fn times_are_those_of_the_trace() {
     let analysis = analyzed(&path, 512);
     assert_eq!(analysis.span_ms, Some(61_000.0));
     let rates = analysis.rates.unwrap();
-    assert_eq!((rates.peak_1s, rates.peak_60s), (3.0, 0.05));
+    assert_eq!((rates.peak_1s, rates.peak_60s), (Some(3.0), Some(0.05)));
     let gaps = analysis.quantities.iter().find(|quantity| quantity.key == "inter_arrival_ms").unwrap();
     assert_eq!((gaps.stats.min, gaps.stats.max), (400.0, 60_100.0));
 }

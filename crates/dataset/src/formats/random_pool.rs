@@ -11,7 +11,8 @@ use super::parts::{self, Holds, MODALITIES, PART_KEYS, PartFields};
 use super::single_turn::takes_media;
 use super::{Files, Folder, Format};
 use crate::file::Finish;
-use crate::index::row_fault;
+
+use crate::index::{collect, row_fault};
 use crate::json::{self, Fault};
 use crate::look::{Look, is_hidden};
 use crate::open::{Opening, Sources};
@@ -118,6 +119,8 @@ struct RandomPool {
 fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     let Sources { files, is_folder, .. } = opening.sources()?;
     let endpoint = opening.context.endpoint;
+    let survey = opening.context.survey;
+    let mut records = 0;
     // Items of each modality that a conversation draws.
     let batch = if is_folder { [1; MODALITIES] } else { opening.file.pool_batch };
     let mut pools = Vec::with_capacity(files.len());
@@ -130,9 +133,17 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
             let fault = |fault: Fault| {
                 DatasetError::invalid(&file.path, Place::Line(line.number), fault.field, fault.rule)
             };
-            let text = std::str::from_utf8(line.bytes)
-                .map_err(|_| fault(Fault::new("", "not valid UTF-8; save the file as UTF-8")))?;
-            let (_, holds) = entry(text).map_err(fault)?;
+            records += 1;
+            let holds = std::str::from_utf8(line.bytes)
+                .map_err(|_| Fault::new("", "not valid UTF-8; save the file as UTF-8"))
+                .and_then(|text| Ok(entry(text)?.1));
+            let holds = match holds {
+                Ok(holds) => holds,
+                Err(rule) => {
+                    collect(survey, fault(rule))?;
+                    continue;
+                }
+            };
             if holds.media() && !takes_media(endpoint) {
                 let rule =
                     format!("the {} endpoint cannot carry media; use --endpoint-type chat", endpoint.name());
@@ -149,6 +160,9 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
         }
         let name = file.path.file_stem().unwrap_or_default().to_string_lossy();
         pools.push(Pool { name: name.into(), entries });
+    }
+    if let Some(survey) = survey {
+        survey.count(records);
     }
     let occurs = |modality: usize| flat[modality].total() > 0;
     let batching = (0..MODALITIES).any(|modality| batch[modality] != 1 && occurs(modality));
