@@ -140,6 +140,37 @@ const REFUSED: &[(&str, &[&str])] = &[
         "--input-file @single_turn.jsonl --custom-dataset-type weka-trace",
         &["weka-trace", "not supported yet"],
     ),
+    ("--synthesis-speedup-ratio 2", &["--synthesis-speedup-ratio", "--input-file"]),
+    (
+        "--input-file @mooncake_hash.jsonl --synthesis-speedup-ratio 0",
+        &["--synthesis-speedup-ratio", "above 0"],
+    ),
+    (
+        "--input-file @mooncake_hash.jsonl --synthesis-prefix-root-multiplier 0",
+        &["--synthesis-prefix-root-multiplier", "1"],
+    ),
+    ("--input-file @mooncake_hash.jsonl --synthesis-max-isl 0", &["--synthesis-max-isl", "1"]),
+    (
+        "--input-file @single_turn.jsonl --custom-dataset-type single_turn --synthesis-max-osl 5",
+        &[
+            "single_turn",
+            "--synthesis-speedup-ratio",
+            "--synthesis-prefix-len-multiplier",
+            "--synthesis-prefix-root-multiplier",
+            "--synthesis-prompt-len-multiplier",
+            "--synthesis-output-len-multiplier",
+            "--synthesis-max-isl",
+            "--synthesis-max-osl",
+        ],
+    ),
+    (
+        "--input-file @single_turn.jsonl --custom-dataset-type burst_gpt_trace --isl-block-size 16",
+        &["--isl-block-size", "burst_gpt_trace"],
+    ),
+    (
+        "--input-file @single_turn.jsonl --custom-dataset-type sagemaker_data_capture --request-rate 5",
+        &["--request-rate", "sagemaker_data_capture", "--no-fixed-schedule"],
+    ),
     ("--input-file @single_turn.jsonl --custom-dataset-type single_trun", &["did you mean 'single_turn'?"]),
     ("--input-file @single_turn.jsonl --custom-dataset-type single_turn --isl 5", &["--isl", "--input-file"]),
     ("--input-file @mooncake_hash.jsonl --num-prefix-prompts 5", &["--num-prefix-prompts", "--input-file"]),
