@@ -20,6 +20,7 @@ fn changed(file: FileDataset, synthesis: Synthesis) -> Result<Arc<dyn Dataset>, 
     open(&config(DatasetSource::File(FileDataset { synthesis, ..file })), &context(&Tokenizer::builtin()))
 }
 
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn as_schedule(file: FileDataset, synthesis: Synthesis) -> Arc<dyn Dataset> {
     let tokenizer = Tokenizer::builtin();
     let context = OpenContext { fixed_schedule: true, ..context(&tokenizer) };

@@ -25,6 +25,7 @@ fn scheduled(file: FileDataset) -> Result<std::sync::Arc<dyn Dataset>, DatasetEr
     open(&config(DatasetSource::File(file)), &context)
 }
 
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn first_times(dataset: &dyn Dataset) -> Vec<(String, f64)> {
     (0..dataset.len().known())
         .map(|index| {

@@ -23,12 +23,12 @@ impl Default for Told {
 
 impl DatasetProbe for Told {
     fn detect(&self, _: &Path) -> Result<Found, String> {
-        let promotes = self.timing.timestamp && self.detected == FileFormat::MooncakeTrace;
+        let promotes = self.timing.timestamp && aiperf_dataset::format(self.detected).promotes;
         Ok(Found { format: self.detected, promotes })
     }
 
     fn first_record_timing(&self, _: &Path, format: FileFormat) -> Result<Timing, String> {
-        Ok(Timing { promotes: format == FileFormat::MooncakeTrace, ..self.timing })
+        Ok(Timing { promotes: aiperf_dataset::format(format).promotes, ..self.timing })
     }
 }
 
