@@ -114,7 +114,7 @@ impl RemoteCache {
         Some((self.entry(&key).join("files").join(name), recorded))
     }
 
-    fn directory(&self, path: &Path) -> io::Result<()> {
+    fn directory(path: &Path) -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
     }
 
@@ -154,7 +154,7 @@ impl RemoteCache {
             declaration,
         };
         let text = serde_json::to_vec(&recalled).map_err(io::Error::other)?;
-        self.directory(&self.root.join("refs"))?;
+        Self::directory(&self.root.join("refs"))?;
         temp::write(&self.reference_file(), &text)
     }
 
@@ -184,7 +184,7 @@ impl Store for RemoteCache {
 
     fn temp(&self, _: &Plan, _: &Entry) -> io::Result<TempFile> {
         let directory = self.root.join("tmp");
-        self.directory(&directory)?;
+        Self::directory(&directory)?;
         temp::sweep(&directory, |_| true);
         TempFile::create(&directory, "", ".incomplete")
     }
@@ -194,7 +194,7 @@ impl Store for RemoteCache {
         let name = plan.name(file);
         let path = self.entry(&key).join("files").join(name);
         if let Some(directory) = path.parent() {
-            self.directory(directory)?;
+            Self::directory(directory)?;
             let root = self.root.canonicalize()?;
             if !directory.canonicalize()?.starts_with(root) {
                 return Err(io::Error::other(format!("{} leads out of the cache", directory.display())));

@@ -1,0 +1,6 @@
+//! Sources against servers.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
+
+mod hub;
+mod support;

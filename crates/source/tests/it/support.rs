@@ -1,0 +1,103 @@
+//! A machine with a cache of its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aiperf_source::{
+    Ask, Event, Events, Format, Formats, Local, Parquet, Plan, Reference, Settings, SourceError, Sources,
+    Stop,
+};
+use tempfile::TempDir;
+
+/// The formats that the tests know.
+pub(crate) struct Known;
+
+impl Formats for Known {
+    fn find(&self, name: &str) -> Option<Format> {
+        let reads = |name, parquet| Format { name, parquet, ..Format::default() };
+        Some(match name {
+            "mooncake_trace" => Format {
+                first_record: true,
+                block_size: true,
+                ..reads("mooncake_trace", Parquet::FileOrShards)
+            },
+            "single_turn" => reads("single_turn", Parquet::FileOrShards),
+            "baseten_trace" => {
+                Format { arrow: true, first_record: true, ..reads("baseten_trace", Parquet::File) }
+            }
+            "inputs_json" => reads("inputs_json", Parquet::No),
+            "raw_payload" => Format { folder: true, ..reads("raw_payload", Parquet::No) },
+            "dag_jsonl" => Format { needs_stop: true, ..reads("dag_jsonl", Parquet::No) },
+            _ => return None,
+        })
+    }
+}
+
+/// What a run brings when nothing is given.
+pub(crate) fn ask() -> Ask<'static> {
+    Ask {
+        format: None,
+        endpoint_type: Some("chat"),
+        has_stop: false,
+        max_context_length: None,
+        formats: &Known,
+        own_version: "0.14.0",
+    }
+}
+
+/// A machine.
+pub(crate) struct Machine {
+    pub(crate) home: TempDir,
+    pub(crate) variables: BTreeMap<String, String>,
+    pub(crate) events: Arc<Mutex<Vec<Event>>>,
+    pub(crate) stop: Stop,
+}
+
+impl Machine {
+    pub(crate) fn new(variables: &[(&str, &str)]) -> Machine {
+        let home = tempfile::tempdir().unwrap();
+        let mut all: BTreeMap<String, String> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        all.insert("HOME".into(), home.path().to_str().unwrap().to_owned());
+        Machine { home, variables: all, events: Arc::default(), stop: Stop::default() }
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.to_owned(), value.to_owned());
+    }
+
+    pub(crate) fn sources(&self) -> Sources {
+        let mut settings = Settings::of(&self.variables).unwrap();
+        settings.patience.between_attempts = [Duration::from_millis(1); 2];
+        settings.patience.say_again = Duration::from_millis(100);
+        let events = Arc::clone(&self.events);
+        Sources::new(settings, Events::to(move |event| events.lock().unwrap().push(event)), self.stop.clone())
+    }
+
+    pub(crate) fn access(&self, reference: &str, ask: &Ask<'_>) -> Result<Plan, SourceError> {
+        self.sources().access(&Reference::parse(reference)?, ask)
+    }
+
+    pub(crate) fn fetch(&self, reference: &str, ask: &Ask<'_>) -> Result<Local, SourceError> {
+        let sources = self.sources();
+        let plan = sources.access(&Reference::parse(reference)?, ask)?;
+        sources.fetch(&plan)
+    }
+
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let events = self.events.lock().unwrap();
+        events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Note { text, .. } => Some(text.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn hub_cache(&self) -> PathBuf {
+        self.home.path().join(".cache/huggingface/hub")
+    }
+}

@@ -1,0 +1,10 @@
+//! Servers that tests start: small, on loopback, with a log of what they were asked.
+
+#![expect(clippy::expect_used, reason = "a test server that cannot start fails its test")]
+#![expect(clippy::missing_panics_doc, reason = "it panics where a test should fail")]
+
+pub mod http;
+pub mod hub;
+
+pub use http::{Answer, Request, Server};
+pub use hub::{StubFile, StubHub, StubRepo};
