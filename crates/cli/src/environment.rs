@@ -200,9 +200,51 @@ pub const VARIABLES: &[Variable] = &[
         set: Setter::Elsewhere,
     },
     Variable {
+        name: "AIPERF_DATASET_REMOTE_CACHE_DIR",
+        default: "~/.cache/aiperf/remote",
+        help: "Where data sets from S3 and HTTPS are kept",
+        set: Setter::Elsewhere,
+    },
+    Variable {
+        name: "AIPERF_DATASET_REMOTE_OFFLINE",
+        default: "0",
+        help: "1 reads data sets from what was downloaded before, and asks no server",
+        set: Setter::Elsewhere,
+    },
+    Variable {
+        name: "HF_ENDPOINT",
+        default: "https://huggingface.co",
+        help: "The Hugging Face Hub that data sets come from",
+        set: Setter::Elsewhere,
+    },
+    Variable {
+        name: "HF_TOKEN",
+        default: "unset",
+        help: "Its token; then HUGGING_FACE_HUB_TOKEN, then the file HF_TOKEN_PATH ($HF_HOME/token). None of these with HF_HUB_DISABLE_IMPLICIT_TOKEN=1",
+        set: Setter::Elsewhere,
+    },
+    Variable {
+        name: "HF_HUB_ETAG_TIMEOUT",
+        default: "30",
+        help: "Seconds to wait for its answers",
+        set: Setter::Elsewhere,
+    },
+    Variable {
+        name: "HF_HUB_DOWNLOAD_TIMEOUT",
+        default: "60",
+        help: "Seconds that a download from it may pause",
+        set: Setter::Elsewhere,
+    },
+    Variable {
+        name: "HF_HUB_DISABLE_SYMLINKS",
+        default: "0",
+        help: "1 copies files in the hub cache instead of linking them",
+        set: Setter::Elsewhere,
+    },
+    Variable {
         name: "HF_HOME",
         default: "~/.cache/huggingface",
-        help: "Where hub tokenizers are looked for",
+        help: "The hub cache: data sets are kept there, and tokenizers looked for",
         set: Setter::Elsewhere,
     },
     Variable {

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use aiperf_source::{Blame, SourceError};
+
 /// Exit codes. When several hold, the first in the order 130, 101, 2, 1, 3, 0 is the one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
@@ -58,6 +60,16 @@ impl ExitStatus {
     #[must_use]
     pub fn or(self, other: ExitStatus) -> ExitStatus {
         ExitStatus::ALL.into_iter().find(|status| *status == self || *status == other).unwrap_or(self)
+    }
+}
+
+/// How the program ends when a source cannot be used.
+impl From<&SourceError> for ExitStatus {
+    fn from(error: &SourceError) -> ExitStatus {
+        match error.problem.blame() {
+            Blame::Input => ExitStatus::Usage,
+            Blame::World => ExitStatus::Failure,
+        }
     }
 }
 

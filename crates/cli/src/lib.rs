@@ -13,6 +13,7 @@ mod mock_flags;
 pub mod panic;
 mod print;
 mod quote;
+mod remote;
 pub mod settle;
 mod similar;
 pub mod typed;

@@ -1,5 +1,6 @@
 //! What is wrong with a command line. Every one of these ends the program with exit code 2 before anything starts.
 
+use aiperf_source::SourceError;
 use thiserror::Error;
 
 use crate::flags::Later;
@@ -71,6 +72,9 @@ pub enum UsageError {
         /// What it should have been.
         rule: &'static str,
     },
+    /// A reference that cannot be used; some of these are no mistake of the command line.
+    #[error("{0}")]
+    Source(SourceError),
     /// The arguments do not parse; the text is complete.
     #[error("{0}")]
     Arguments(String),
@@ -94,7 +98,7 @@ impl UsageError {
             UsageError::Combination { fix, .. } => Some(fix.clone()),
             UsageError::Input { fix, .. } => fix.clone(),
             UsageError::Variable { name, .. } => Some(format!("unset {name} for its default")),
-            UsageError::Arguments(_) => None,
+            UsageError::Arguments(_) | UsageError::Source(_) => None,
         }
     }
 

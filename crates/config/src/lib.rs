@@ -15,8 +15,8 @@ pub use replay::{SessionColumn, TraceReplay};
 pub use run::{
     Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig,
     EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, IpVersion, LoadMode, Normal, OutputConfig,
-    PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticDataset,
-    Target, TokenizerConfig, TokenizerSource, Ui,
+    PhaseConfig, RampTimes, RemoteDataset, RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis,
+    SyntheticDataset, Target, TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_text};
 pub use signed::{Signature, identity, signature};

@@ -41,6 +41,8 @@ pub struct RunConfig {
     pub strict_load: bool,
     /// The command line as recorded in results, secrets redacted (MX-105).
     pub cli_command: String,
+    /// Where the data came from, when it was not this machine.
+    pub remote: Option<RemoteDataset>,
     /// `input_config` of the JSON export: what was set, in the reference's layout (MX-104).
     pub input_config: Value,
 }
@@ -91,6 +93,13 @@ impl RunConfig {
             phase.shift_insert(at, key.into(), count.into());
         }
     }
+}
+
+/// Data that were fetched for the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteDataset {
+    /// `metadata.dataset` of the JSON export: reference, version, files with their digests.
+    pub provenance: Value,
 }
 
 /// An API dialect.

@@ -52,6 +52,7 @@ pub use open::open;
 pub use parquet::panic_is_caught;
 pub use raw_records::{RawRecords, RawRequest};
 pub use sampler::Sampler;
+pub use source::decoded_head;
 
 /// How many conversations there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

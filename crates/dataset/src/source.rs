@@ -4,6 +4,7 @@
 mod coding;
 mod columns;
 mod csv;
+mod head;
 mod lines;
 mod records;
 mod shards;
@@ -19,6 +20,7 @@ use coding::{BOM, decompress, open};
 pub(crate) use coding::{Coding, coding, read_error, reader};
 pub(crate) use columns::Columns;
 pub(crate) use csv::Header;
+pub use head::decoded_head;
 pub(crate) use lines::Lines;
 pub(crate) use records::Records;
 pub(crate) use shards::Shards;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// A reference that cannot be used, with the reason.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
     /// The reference as typed, credentials hidden.
     pub reference: String,

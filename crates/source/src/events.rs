@@ -71,9 +71,9 @@ impl fmt::Debug for Events {
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Around a flag that something else may set, a signal handler for one.
-    pub fn of(flag: Arc<AtomicBool>) -> Stop {
-        Stop(flag)
+    /// The flag itself, for a signal handler to set.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
     }
 
     /// Stops.

@@ -23,10 +23,6 @@ pub struct Format {
     pub arrow: bool,
     /// Whether it reads a folder of files that are not Parquet.
     pub folder: bool,
-    /// Whether its first record can make a fixed schedule of a run, so that it is looked at first.
-    pub first_record: bool,
-    /// Whether a recorded schedule is its default whatever its records say.
-    pub always_scheduled: bool,
     /// Whether it uses a block size.
     pub block_size: bool,
     /// Whether a run over remote data needs a stop condition.

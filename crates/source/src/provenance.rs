@@ -54,6 +54,14 @@ impl Provenance {
         }
     }
 
+    /// Notes the format that was found in the data, where nobody named one.
+    pub fn detected(&mut self, format: &str) {
+        if self.format.is_none() {
+            self.format = Some(format.to_owned());
+            self.format_source = Some(FormatSource::Detected);
+        }
+    }
+
     /// Bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|(_, size, _)| size).sum()

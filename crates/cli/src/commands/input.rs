@@ -47,6 +47,19 @@ pub(super) fn survey(file: FileDataset, survey: &Survey) -> Result<Arc<dyn Datas
     open(&DatasetConfig::new(DatasetSource::File(file)), &OpenContext::survey(survey, scheduled))
 }
 
+/// Reads the first record of a file as a run would.
+pub(crate) fn first_record(
+    path: &Path,
+    format: FileFormat,
+    block_size: Option<u32>,
+) -> Result<(), DatasetError> {
+    let faults = Survey::new(1);
+    let first = FileDataset { entries: Some(1), ..file(path, Some(format), block_size)? };
+    let dataset = survey(first, &faults)?;
+    dataset.wait_for(0);
+    faults.faults().0.into_iter().next().or_else(|| dataset.fault()).map_or(Ok(()), Err)
+}
+
 /// Checks a trace as a run would, and counts its rows.
 pub(super) fn mooncake_rows(path: &Path, block_size: u32) -> Result<u64, DatasetError> {
     let faults = Survey::new(1);

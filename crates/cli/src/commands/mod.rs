@@ -13,6 +13,8 @@ pub mod profile;
 pub mod synthesize;
 pub mod validate;
 
+pub(crate) use input::first_record;
+
 use std::ffi::OsString;
 
 use aiperf_config::redact_text;

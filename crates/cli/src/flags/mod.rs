@@ -209,8 +209,6 @@ pub enum Later {
     MoreFormats,
     /// Public data sets.
     PublicDatasets,
-    /// Data sets that are fetched.
-    RemoteInput,
     /// The replay of agentic traces.
     AgenticReplay,
     /// Configuration files.
@@ -261,7 +259,6 @@ impl Later {
             Later::ServerHooks => "readiness probes and server hooks",
             Later::MoreFormats => "further dataset formats",
             Later::PublicDatasets => "public data sets",
-            Later::RemoteInput => "data sets that are fetched from elsewhere",
             Later::AgenticReplay => "the replay of agentic traces",
             Later::ConfigFiles => "configuration files",
             Later::Goodput => "goodput and time slices",

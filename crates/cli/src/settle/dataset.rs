@@ -7,10 +7,12 @@ use aiperf_config::{
     Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
     FixedSchedule, Normal, Sampling, Tuning, redact_text,
 };
+use aiperf_source::Ask;
 
 use super::endpoint::duration;
 use super::{DatasetProbe, Note, refuse_all, replay, synthesis, synthetic};
 use crate::flags::Later;
+use crate::remote;
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
@@ -127,21 +129,17 @@ fn file(
         "shapes generated text, and --input-file brings its own",
         "drop it, or drop --input-file to generate text",
     )?;
-    let path = local_path(typed, text)?;
-    let declared = typed
-        .text("--custom-dataset-type")
-        .and_then(|name| FileFormat::ALL.iter().copied().find(|format| format.name() == name));
-    let input = |what: String| UsageError::Input { what, fix: None };
+    let Input { path, declared, block_size, is_folder } = input(typed, text, probe)?;
     let found = match declared {
         Some(_) => None,
-        None => Some(probe.detect(&path).map_err(input)?),
+        None => Some(probe.detect(&path).map_err(|what| UsageError::Input { what, fix: None })?),
     };
     // Invariant: one of the two is there.
     let format = declared.or(found.map(|found| found.format)).unwrap_or(FileFormat::SingleTurn);
     let entry = aiperf_dataset::format(format);
     check_options(typed, entry, declared.is_some(), notes)?;
     let synthesis = synthesis::settle(typed, entry)?;
-    let pool_batch = pool_batch(typed, format, &path)?;
+    let pool_batch = pool_batch(typed, format, &path, is_folder)?;
     let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
     let mut schedule = schedule(typed, &path, format, found.is_some_and(|found| found.promotes), probe)?;
     if schedule.is_none() {
@@ -169,18 +167,14 @@ fn file(
         }
     }
     let window = if schedule.is_some() { window(typed) } else { (None, None) };
-    let mut entries = typed.count("--num-dataset-entries");
-    if format == FileFormat::RandomPool {
-        let drawn = entries.or(typed.count("--num-conversations")).or(typed.count("--request-count"));
-        entries = Some(drawn.unwrap_or(100));
-    }
     let file = FileDataset {
         path,
         format,
         detected: declared.is_none(),
-        entries,
+        entries: entries(typed, format),
         block_size: typed
             .count("--isl-block-size")
+            .or(block_size)
             .filter(|_| entry.takes("--isl-block-size"))
             .map(to_u32(typed, "--isl-block-size"))
             .transpose()?,
@@ -242,6 +236,16 @@ fn window(typed: &Typed) -> (Option<f64>, Option<f64>) {
     (offset("--fixed-schedule-start-offset"), offset("--fixed-schedule-end-offset"))
 }
 
+/// Draws of a random pool; conversations to load otherwise.
+fn entries(typed: &Typed, format: FileFormat) -> Option<u64> {
+    let entries = typed.count("--num-dataset-entries");
+    if format != FileFormat::RandomPool {
+        return entries;
+    }
+    let drawn = entries.or(typed.count("--num-conversations")).or(typed.count("--request-count"));
+    Some(drawn.unwrap_or(100))
+}
+
 /// Fits a count into 32 bits, or says which flag is too large.
 pub(super) fn to_u32<'a>(typed: &'a Typed, flag: &'a str) -> impl Fn(u64) -> Result<u32, UsageError> + 'a {
     move |count| {
@@ -254,24 +258,47 @@ pub(super) fn to_u32<'a>(typed: &'a Typed, flag: &'a str) -> impl Fn(u64) -> Res
     }
 }
 
+/// What `--input-file` names.
+struct Input {
+    /// The path, or the reference with its credentials hidden.
+    path: PathBuf,
+    /// The format, by the flag or by the publisher.
+    declared: Option<FileFormat>,
+    /// The publisher's block size.
+    block_size: Option<u64>,
+    is_folder: bool,
+}
+
+fn input(typed: &Typed, text: &str, probe: &dyn DatasetProbe) -> Result<Input, UsageError> {
+    let flag = typed.text("--custom-dataset-type");
+    let declared = flag.and_then(|name| FileFormat::ALL.iter().copied().find(|format| format.name() == name));
+    let Some(reference) = remote::reference(text) else {
+        let path = local_path(typed, text)?;
+        let is_folder = path.is_dir();
+        return Ok(Input { path, declared, block_size: None, is_folder });
+    };
+    let reference = reference.map_err(UsageError::Source)?;
+    let stops = ["--num-conversations", "--request-count", "--benchmark-duration"];
+    let access = probe.access(
+        &reference,
+        &Ask {
+            format: flag,
+            endpoint_type: Some(typed.text("--endpoint-type").unwrap_or("chat")),
+            has_stop: stops.iter().any(|flag| typed.has(flag)),
+            max_context_length: typed.count("--max-context-length"),
+            formats: &remote::Table,
+            own_version: remote::VERSION,
+        },
+    )?;
+    Ok(Input {
+        path: reference.redacted().into(),
+        declared: access.format,
+        block_size: access.block_size,
+        is_folder: access.is_folder,
+    })
+}
+
 fn local_path(typed: &Typed, text: &str) -> Result<PathBuf, UsageError> {
-    if let Some((scheme, _)) = text.split_once("://") {
-        let remote = ["hf", "s3", "https", "http"].contains(&scheme.to_ascii_lowercase().as_str());
-        return Err(if remote {
-            UsageError::ValueNotYet {
-                flag: typed.name("--input-file").into(),
-                value: redact_text(text),
-                what: Later::RemoteInput.phrase().into(),
-            }
-        } else {
-            UsageError::Value {
-                flag: typed.name("--input-file").into(),
-                value: redact_text(text),
-                rule: "a file or folder".into(),
-                similar: None,
-            }
-        });
-    }
     let path = PathBuf::from(text);
     let readable = std::fs::metadata(&path).and_then(|found| {
         if found.is_dir() {
@@ -291,7 +318,12 @@ fn local_path(typed: &Typed, text: &str) -> Result<PathBuf, UsageError> {
     Ok(path)
 }
 
-fn pool_batch(typed: &Typed, format: FileFormat, path: &Path) -> Result<[u32; 4], UsageError> {
+fn pool_batch(
+    typed: &Typed,
+    format: FileFormat,
+    path: &Path,
+    is_folder: bool,
+) -> Result<[u32; 4], UsageError> {
     let mut batch = [1; 4];
     for (slot, flag) in batch.iter_mut().zip(["--batch-size"].into_iter().chain(MEDIA_BATCHES)) {
         let Some(count) = typed.count(flag) else { continue };
@@ -305,7 +337,7 @@ fn pool_batch(typed: &Typed, format: FileFormat, path: &Path) -> Result<[u32; 4]
                 format!("drop {name}, or use --custom-dataset-type random_pool"),
             ));
         }
-        if count != 1 && path.is_dir() {
+        if count != 1 && is_folder {
             return Err(UsageError::combination(
                 format!(
                     "{name} {count} needs one pool, and --input-file {} is a folder of pools",

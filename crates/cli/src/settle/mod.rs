@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use aiperf_config::{DatasetConfig, DatasetSource, RunConfig};
 
-pub use probe::{DatasetProbe, Files, Found, Timing};
+pub use probe::{Access, DatasetProbe, Files, Found, Timing};
 
 use crate::environment::Environment;
 use crate::flags::Later;
@@ -94,6 +94,7 @@ pub fn settle(
         tuning,
         strict_load: typed.is_on("--strict-load"),
         cli_command: typed.command_line(),
+        remote: None,
         input_config: serde_json::Value::Null,
     };
     config.input_config = input_config::build(typed, &config);

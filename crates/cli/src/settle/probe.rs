@@ -3,6 +3,9 @@
 use std::path::Path;
 
 use aiperf_config::FileFormat;
+use aiperf_source::{Ask, Reference};
+
+use crate::usage::UsageError;
 
 /// A format found by looking at a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +27,17 @@ pub struct Timing {
     pub promotes: bool,
 }
 
+/// What the access check of a reference found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The format, by the flag or the publisher; `None` when the data must tell.
+    pub format: Option<FileFormat>,
+    /// The publisher's block size.
+    pub block_size: Option<u64>,
+    /// Whether the data are a folder.
+    pub is_folder: bool,
+}
+
 /// Looks at data files. Errors are messages that name the file and the next step.
 pub trait DatasetProbe {
     /// Finds the format of a file or folder.
@@ -31,6 +45,12 @@ pub trait DatasetProbe {
 
     /// What times the first record of a file or folder of this format carries.
     fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String>;
+
+    /// Checks a reference; what is asked of its path later is answered from there.
+    fn access(&self, reference: &Reference, ask: &Ask<'_>) -> Result<Access, UsageError> {
+        let _ = ask;
+        Err(UsageError::Input { what: format!("{reference} cannot be read here"), fix: None })
+    }
 }
 
 /// Looks at them through the dataset room.

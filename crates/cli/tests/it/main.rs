@@ -13,5 +13,6 @@ mod input_config;
 mod looking;
 mod program;
 mod refusals;
+mod remote;
 mod support;
 mod synthesize_trace;

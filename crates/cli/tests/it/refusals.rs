@@ -128,10 +128,10 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--ignore-trace-delays", &["--ignore-trace-delays", "--input-file"]),
     ("--isl-block-size 16", &["--isl-block-size", "--input-file"]),
     ("--input-file /no/such/file", &["--input-file", "/no/such/file", "No such file"]),
-    ("--input-file hf://owner/set", &["--input-file hf://owner/set", "not supported yet"]),
-    ("--input-file s3://bucket/key", &["--input-file s3://bucket/key", "not supported yet"]),
-    ("--input-file https://u:planted@h/x?sig=planted", &["<redacted>", "not supported yet"]),
-    ("--input-file gopher://x", &["--input-file", "file or folder"]),
+    ("--input-file hf://owner", &["Cannot use hf://owner: ", "<org>/<repo>"]),
+    ("--input-file s3://b/key", &["Cannot use s3://b/key: ", "bucket name"]),
+    ("--input-file https://u:planted@h/x?sig=planted", &["<redacted>", "user name"]),
+    ("--input-file gopher://x", &["Cannot use gopher://x: ", "hf://, s3://, https://, http://"]),
     (
         "--input-file @single_turn.jsonl --custom-dataset-type weka_trace",
         &["weka_trace", "not supported yet"],
@@ -253,7 +253,9 @@ fn each_contradiction_is_refused_naming_the_flags_and_the_fix() {
         }
         assert!(!report.contains("planted"), "{report}");
         let first = report.lines().next().unwrap_or_default();
-        assert!(first.starts_with("error: ") && !first.ends_with('.'), "{report}");
+        // The errors of sources are whole sentences.
+        let ends = !first.ends_with('.') || first.starts_with("error: Cannot use ");
+        assert!(first.starts_with("error: ") && ends, "{report}");
     }
 }
 

@@ -42,8 +42,12 @@ pub(crate) fn coding(path: &Path) -> Result<Coding, DatasetError> {
             Err(error) => return Err(DatasetError::io(path, &error)),
         }
     }
-    let head = &head[..filled];
-    Ok(if head.starts_with(&GZIP) {
+    Ok(coding_of(&head[..filled]))
+}
+
+/// How a file is coded that starts with these bytes.
+pub(super) fn coding_of(head: &[u8]) -> Coding {
+    if head.starts_with(&GZIP) {
         Coding::Gzip
     } else if head.starts_with(&ZSTD) || matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
         // The second: a frame of no data, which some compressors begin with.
@@ -54,7 +58,7 @@ pub(crate) fn coding(path: &Path) -> Result<Coding, DatasetError> {
         Coding::Arrow
     } else {
         Coding::Plain
-    })
+    }
 }
 
 pub(super) fn open(path: &Path) -> Result<File, DatasetError> {

@@ -87,6 +87,9 @@ pub(super) fn document(
             out.insert(metric.tag().into(), block_value(block));
         }
     }
+    if let Some(remote) = &results.config.remote {
+        out.insert("metadata".into(), json!({ "dataset": remote.provenance }));
+    }
     out.insert("input_config".into(), results.config.input_config.clone());
     out.insert(
         "run_info".into(),

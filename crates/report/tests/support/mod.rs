@@ -106,6 +106,7 @@ pub(crate) fn config(dir: &Path) -> RunConfig {
         },
         tuning: Tuning::default(),
         strict_load: false,
+        remote: None,
         cli_command: "aiperf profile --model 'mock-model'".into(),
         input_config: Value::Object(Map::new()),
     }

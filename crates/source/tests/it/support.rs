@@ -18,15 +18,9 @@ impl Formats for Known {
     fn find(&self, name: &str) -> Option<Format> {
         let reads = |name, parquet| Format { name, parquet, ..Format::default() };
         Some(match name {
-            "mooncake_trace" => Format {
-                first_record: true,
-                block_size: true,
-                ..reads("mooncake_trace", Parquet::FileOrShards)
-            },
+            "mooncake_trace" => Format { block_size: true, ..reads("mooncake_trace", Parquet::FileOrShards) },
             "single_turn" => reads("single_turn", Parquet::FileOrShards),
-            "baseten_trace" => {
-                Format { arrow: true, first_record: true, ..reads("baseten_trace", Parquet::File) }
-            }
+            "baseten_trace" => Format { arrow: true, ..reads("baseten_trace", Parquet::File) },
             "inputs_json" => reads("inputs_json", Parquet::No),
             "raw_payload" => Format { folder: true, ..reads("raw_payload", Parquet::No) },
             "dag_jsonl" => Format { needs_stop: true, ..reads("dag_jsonl", Parquet::No) },

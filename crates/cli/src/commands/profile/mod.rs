@@ -2,12 +2,15 @@
 
 use aiperf_config::{RunConfig, redact_text};
 use aiperf_run::{RunEnd, RunError, Signals};
+use aiperf_source::Reference;
 use clap::ArgMatches;
 
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
-use crate::settle::{Files, Note, settle};
+use crate::remote::Anywhere;
+use crate::settle::{Note, Settled, settle};
 use crate::typed::Typed;
+use crate::usage::UsageError;
 use crate::{help, print};
 
 pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
@@ -15,21 +18,43 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
         print::out(&help::profile(help::Detail::All));
         return ExitStatus::Success;
     }
-    // Before anything is read: a file may take its time.
-    let signals = match Signals::install() {
-        Ok(signals) => signals,
-        Err(error) => {
-            print::err(&format!("error: cannot listen to signals: {error}\n"));
-            return ExitStatus::Failure;
-        }
-    };
-    let settled =
-        Typed::read(matches, arguments).and_then(|typed| settle(&typed, &Environment::of_process(), &Files));
-    match settled {
-        Ok(settled) => execute(settled.config, &settled.notes, &signals),
+    let typed = match Typed::read(matches, arguments) {
+        Ok(typed) => typed,
         Err(error) => {
             print::err(&error.report());
-            ExitStatus::Usage
+            return ExitStatus::Usage;
+        }
+    };
+    // Before anything is read: a file may take its time. A transfer hears signals by itself, and cleans up.
+    let is_remote = typed.text("--input-file").is_some_and(Reference::is_reference);
+    let early = if is_remote { None } else { Some(Signals::install()) };
+    let environment = Environment::of_process();
+    let data = Anywhere::new(&environment);
+    let Settled { mut config, mut notes } = match settle(&typed, &environment, &data) {
+        Ok(settled) => settled,
+        Err(error) => {
+            print::err(&error.report());
+            return match (&error, data.failure()) {
+                (UsageError::Source(error), _) => error.into(),
+                (_, Some(error)) => (&error).into(),
+                _ => ExitStatus::Usage,
+            };
+        }
+    };
+    // Everything that can be wrong with the command line is known: now the data may be downloaded.
+    let _view = match data.bring(&mut config, &mut notes) {
+        // The files stay together for as long as they are read.
+        Ok(view) => view,
+        Err(error) => {
+            print::err(&UsageError::Source(error.clone()).report());
+            return (&error).into();
+        }
+    };
+    match early.unwrap_or_else(Signals::install) {
+        Ok(signals) => execute(config, &notes, &signals),
+        Err(error) => {
+            print::err(&format!("error: cannot listen to signals: {error}\n"));
+            ExitStatus::Failure
         }
     }
 }

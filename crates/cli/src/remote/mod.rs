@@ -1,0 +1,250 @@
+//! Data that are somewhere else: from a reference on the command line to files that a run can read.
+
+mod formats;
+mod progress;
+mod signals;
+mod view;
+
+use std::cell::{OnceCell, RefCell};
+use std::path::{Path, PathBuf};
+
+use aiperf_config::{DatasetSource, FileFormat, RemoteDataset, RunConfig};
+use aiperf_source::{Ask, Plan, Problem, Provenance, Reference, Settings, SourceError, Sources, Stop};
+
+use crate::environment::Environment;
+use crate::settle::{Access, DatasetProbe, Files, Found, Note, Timing};
+use crate::usage::UsageError;
+pub(crate) use formats::Table;
+use progress::Progress;
+use signals::Signals;
+pub(crate) use view::View;
+
+/// The version that manifests are compared with.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Sources whose talk goes to stderr, until a signal ends their work.
+pub(crate) fn sources(environment: &Environment) -> Result<(Sources, Signals), Problem> {
+    let stop = Stop::default();
+    let signals = Signals::set(&stop);
+    let settings = Settings::of(&environment.variables)?;
+    Ok((Sources::new(settings, Progress::events(environment.terminal), stop), signals))
+}
+
+/// The reference that `text` is, if it is one. A local path is not.
+pub(crate) fn reference(text: &str) -> Option<Result<Reference, SourceError>> {
+    Reference::is_reference(text).then(|| Reference::parse(text))
+}
+
+/// Looks at data wherever they are. What a reference needs is done when it is asked for: the access check first, the
+/// first record next, and everything only where its format must be found.
+#[derive(Debug)]
+pub(crate) struct Anywhere<'a> {
+    environment: &'a Environment,
+    remote: OnceCell<Remote>,
+    failure: RefCell<Option<SourceError>>,
+}
+
+#[derive(Debug)]
+struct Remote {
+    sources: Sources,
+    /// Ends with the fetch: the run has signal handlers of its own.
+    _signals: Signals,
+    plan: Plan,
+    /// Once everything is here.
+    fetched: OnceCell<Fetched>,
+}
+
+/// A reference whose files are here.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    /// What a loader reads; holds it together while it is used.
+    pub(crate) view: View,
+    pub(crate) provenance: Provenance,
+}
+
+impl<'a> Anywhere<'a> {
+    pub(crate) fn new(environment: &'a Environment) -> Anywhere<'a> {
+        Anywhere { environment, remote: OnceCell::new(), failure: RefCell::default() }
+    }
+
+    /// The error of a source that settling met, where its text alone does not tell how the program ends.
+    pub(crate) fn failure(&self) -> Option<SourceError> {
+        self.failure.borrow().clone()
+    }
+
+    fn told<T>(&self, result: Result<T, SourceError>) -> Result<T, String> {
+        result.map_err(|error| {
+            let text = error.to_string();
+            *self.failure.borrow_mut() = Some(error);
+            text
+        })
+    }
+
+    /// Brings everything, and puts it in the place of the reference in a settled run.
+    pub(crate) fn bring(
+        self,
+        config: &mut RunConfig,
+        notes: &mut Vec<Note>,
+    ) -> Result<Option<View>, SourceError> {
+        let Some(remote) = self.remote.into_inner() else { return Ok(None) };
+        let DatasetSource::File(file) = &mut config.dataset.source else { return Ok(None) };
+        let plan = &remote.plan;
+        let Fetched { view, mut provenance } = match remote.fetched.into_inner() {
+            Some(fetched) => fetched,
+            None => fetch(&remote.sources, plan)?,
+        };
+        if !file.detected {
+            check_first_record(plan, view.path(), file.format, file.block_size)?;
+        }
+        provenance.detected(file.format.name());
+        view.path().clone_into(&mut file.path);
+        let lines = provenance.lines();
+        notes.extend(lines.into_iter().map(|text| Note { warning: false, text }));
+        config.remote = Some(RemoteDataset { provenance: provenance.json() });
+        Ok(Some(view))
+    }
+}
+
+impl Remote {
+    fn fetched(&self) -> Result<&Fetched, SourceError> {
+        if let Some(fetched) = self.fetched.get() {
+            return Ok(fetched);
+        }
+        let fetched = fetch(&self.sources, &self.plan)?;
+        Ok(self.fetched.get_or_init(|| fetched))
+    }
+
+    /// What times the first record carries, from as few bytes as it takes.
+    fn timing(&self, format: FileFormat) -> Result<Result<Timing, String>, SourceError> {
+        const STEPS: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
+        let columnar = self.plan.files().next().is_some_and(|(name, _)| is_columnar(name));
+        if columnar {
+            let first = self.sources.fetch_first(&self.plan)?;
+            return Ok(Files.first_record_timing(&first.path, format));
+        }
+        for most in STEPS {
+            let leading = self.sources.leading(&self.plan, most)?;
+            let Some(text) = aiperf_dataset::decoded_head(&leading.bytes) else {
+                // Columnar after all, whatever its name.
+                break;
+            };
+            let lines = usize::from(format_is_csv(format)) + 1;
+            if let Some(head) = whole_lines(&text, lines, leading.whole) {
+                return Ok(with_head(head, |path| Files.first_record_timing(path, format)));
+            }
+            if leading.whole {
+                break;
+            }
+        }
+        let fetched = self.fetched()?;
+        Ok(Files.first_record_timing(fetched.view.path(), format))
+    }
+}
+
+impl DatasetProbe for Anywhere<'_> {
+    fn detect(&self, path: &Path) -> Result<Found, String> {
+        let Some(remote) = self.remote.get() else { return Files.detect(path) };
+        let fetched = self.told(remote.fetched())?;
+        let mut found = Files.detect(fetched.view.path())?;
+        // Parquet is taken for a trace only by its name.
+        found.promotes &= !remote.plan.files().next().is_some_and(|(name, _)| is_columnar(name));
+        Ok(found)
+    }
+
+    fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
+        match self.remote.get() {
+            Some(remote) => self.told(remote.timing(format))?,
+            None => Files.first_record_timing(path, format),
+        }
+    }
+
+    fn access(&self, reference: &Reference, ask: &Ask<'_>) -> Result<Access, UsageError> {
+        let about = |problem: Problem| UsageError::Source(problem.about(reference.redacted()));
+        let (sources, signals) = sources(self.environment).map_err(about)?;
+        let plan = sources.access(reference, ask).map_err(UsageError::Source)?;
+        let access = Access {
+            format: plan.format.and_then(formats::of_name),
+            block_size: plan.block_size,
+            is_folder: plan.is_folder(),
+        };
+        // Only one reference is on a command line.
+        let remote = Remote { sources, _signals: signals, plan, fetched: OnceCell::new() };
+        let _ = self.remote.set(remote);
+        Ok(access)
+    }
+}
+
+/// Brings every file of a plan.
+pub(crate) fn fetch(sources: &Sources, plan: &Plan) -> Result<Fetched, SourceError> {
+    let local = sources.fetch(plan)?;
+    let view = View::of(&local).map_err(|error| {
+        let directory = std::env::temp_dir();
+        Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" }
+            .about(plan.reference.redacted())
+    })?;
+    Ok(Fetched { view, provenance: local.provenance })
+}
+
+/// Whether the first record is one of the format: now, rather than in the middle of a run.
+pub(crate) fn check_first_record(
+    plan: &Plan,
+    path: &Path,
+    format: FileFormat,
+    block_size: Option<u32>,
+) -> Result<(), SourceError> {
+    match crate::commands::first_record(path, format, block_size) {
+        Ok(()) => Ok(()),
+        Err(fault) => Err(Problem::Unreadable {
+            what: format!("it does not look like {}: {fault}", format.name()),
+            fix: "Choose another format with --custom-dataset-type, or ask the publisher to correct the data"
+                .into(),
+        }
+        .about(plan.reference.redacted())),
+    }
+}
+
+fn is_columnar(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [".parquet", ".arrow", ".ipc"].iter().any(|ending| name.ends_with(ending))
+}
+
+fn format_is_csv(format: FileFormat) -> bool {
+    aiperf_dataset::format(format).files == aiperf_dataset::Files::Csv
+}
+
+/// The text up to the end of the `count`-th line that is not blank; all of it when it is the whole file.
+fn whole_lines(text: &[u8], count: usize, whole: bool) -> Option<&[u8]> {
+    let mut found = 0;
+    let mut at = 0;
+    while let Some(length) = text[at..].iter().position(|byte| *byte == b'\n') {
+        let line = &text[at..at + length];
+        at += length + 1;
+        found += usize::from(!line.trim_ascii().is_empty());
+        if found == count {
+            return Some(&text[..at]);
+        }
+    }
+    whole.then_some(text)
+}
+
+/// Runs `look` over a file of these bytes.
+fn with_head<T>(head: &[u8], look: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
+    let directory = view::directory().map_err(|error| error.to_string())?;
+    let path: PathBuf = directory.path().join("head");
+    std::fs::write(&path, head).map_err(|error| format!("{}: {error}", path.display()))?;
+    look(&path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_ends_with_its_first_whole_record() {
+        assert_eq!(whole_lines(b"\n {\"a\": 1}\n{\"b\"", 1, false), Some(&b"\n {\"a\": 1}\n"[..]));
+        assert_eq!(whole_lines(b"{\"a\": 1", 1, false), None);
+        assert_eq!(whole_lines(b"{\"a\": 1", 1, true), Some(&b"{\"a\": 1"[..]));
+        assert_eq!(whole_lines(b"t,u\n1,2", 2, false), None);
+        assert_eq!(whole_lines(b"t,u\n1,2\n3", 2, false), Some(&b"t,u\n1,2\n"[..]));
+    }
+}
