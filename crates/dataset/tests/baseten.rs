@@ -570,6 +570,22 @@ fn the_order_of_the_rows_in_the_file_changes_no_request() {
 }
 
 #[test]
+fn a_turn_made_by_itself_is_the_one_made_with_the_others() {
+    for strict in [false, true] {
+        let dataset = replayed(SAMPLE, TraceReplay { strict, open_loop: strict, ..TraceReplay::default() });
+        assert!(dataset.makes_single_turns());
+        for index in 0..dataset.len().known() {
+            let whole = dataset.build(index).unwrap();
+            for (turn, number) in whole.turns.iter().zip(0..) {
+                let alone = dataset.build_turn(index, number).unwrap();
+                assert_eq!((&alone.id, alone.turns.len()), (&whole.id, 1));
+                assert_eq!(format!("{:?}", alone.turns[0]), format!("{turn:?}"));
+            }
+        }
+    }
+}
+
+#[test]
 fn a_survey_goes_on_after_bad_rows() {
     let rows = [row(json!({"output_tokens": -1})), row(json!({})), row(json!({"input_tokens": null}))];
     let (_folder, path) = written(&full_schema(), &rows);

@@ -10,6 +10,7 @@ mod cross_check;
 mod datasets;
 mod lateness;
 mod memory;
+mod replay;
 mod sockets;
 mod start;
 mod streams;
@@ -85,6 +86,12 @@ pub(crate) const ALL: &[Row] = &[
         about: "a recorded run replayed: times of its sends and answers",
         reference: false,
         measure: datasets::round_trip,
+    },
+    Row {
+        name: "replay-large",
+        about: "replay of a baseten_trace of 2 GB, in order and shuffled",
+        reference: false,
+        measure: replay::large,
     },
     Row {
         name: "memory-trace",
