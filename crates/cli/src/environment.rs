@@ -74,6 +74,30 @@ pub const VARIABLES: &[Variable] = &[
         set: Setter::SessionColumn,
     },
     Variable {
+        name: "AIPERF_DATASET_WEKA_SPLIT_FLATTENED_AGENTS",
+        default: "1",
+        help: "0 replays the list of a weka_trace as one conversation, even where its prompts show several agents",
+        set: Setter::Switch(|tuning, on| tuning.agents.split_flattened = on),
+    },
+    Variable {
+        name: "AIPERF_DATASET_TRACELAB_SUBAGENT_JOIN",
+        default: "1",
+        help: "0 replays tracelab sessions that ran inside an Agent or Task call of another one by themselves",
+        set: Setter::Switch(|tuning, on| tuning.agents.join_sessions = on),
+    },
+    Variable {
+        name: "AIPERF_DATASET_TRACELAB_CODEX_SUBAGENT_JOIN",
+        default: "1",
+        help: "The same for sessions that ran between spawn_agent and wait_agent of a codex session",
+        set: Setter::Switch(|tuning, on| tuning.agents.join_codex_sessions = on),
+    },
+    Variable {
+        name: "AIPERF_DATASET_TRACELAB_MIN_SPAWN_MS",
+        default: "10000",
+        help: "Milliseconds below which an Agent or Task call of a tracelab session is taken to start no session",
+        set: Setter::Count(|tuning, ms| tuning.agents.min_spawn = Duration::from_millis(u64::from(ms))),
+    },
+    Variable {
         name: "AIPERF_HTTP_KEEPALIVE_TIMEOUT",
         default: "300",
         help: "Seconds an idle connection is kept",

@@ -11,7 +11,7 @@ mod tuning;
 
 pub use credential::{basic_credential, secrets_of_url};
 pub use format::FileFormat;
-pub use replay::{SessionColumn, TraceReplay};
+pub use replay::{AgentReplay, SessionColumn, TraceReplay};
 pub use run::{
     Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig,
     EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, IpVersion, LoadMode, Normal, OutputConfig,

@@ -59,3 +59,36 @@ impl Default for TraceReplay {
         }
     }
 }
+
+/// How recorded agents are replayed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AgentReplay {
+    /// Wait for the recorded think time alone, not for the gap between requests.
+    pub think_time_only: bool,
+    /// No gap between the starts of a trace is longer.
+    pub idle_gap_cap: Option<Duration>,
+    /// Traces that need more context than this are left out, tokens.
+    pub max_context_length: Option<u64>,
+    /// Agents in one list are told apart by their prompts.
+    pub split_flattened: bool,
+    /// Sessions that ran inside a call of another one are its subagents.
+    pub join_sessions: bool,
+    /// The same for sessions of codex, by its own tools.
+    pub join_codex_sessions: bool,
+    /// Calls shorter than this start no subagent.
+    pub min_spawn: Duration,
+}
+
+impl Default for AgentReplay {
+    fn default() -> AgentReplay {
+        AgentReplay {
+            think_time_only: false,
+            idle_gap_cap: None,
+            max_context_length: None,
+            split_flattened: true,
+            join_sessions: true,
+            join_codex_sessions: true,
+            min_spawn: Duration::from_secs(10),
+        }
+    }
+}

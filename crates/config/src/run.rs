@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{FileFormat, Secret, SecretUrl, TraceReplay, Tuning};
+use crate::{AgentReplay, FileFormat, Secret, SecretUrl, TraceReplay, Tuning};
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug)]
@@ -351,6 +351,8 @@ pub struct FileDataset {
     pub replay: TraceReplay,
     /// How a trace is changed before it is played.
     pub synthesis: Synthesis,
+    /// How a trace of agents is played.
+    pub agents: AgentReplay,
 }
 
 /// How a trace is changed before it is played.
@@ -420,6 +422,7 @@ impl FileDataset {
             pool_batch: [1; 4],
             replay: TraceReplay::default(),
             synthesis: Synthesis::default(),
+            agents: AgentReplay::default(),
         }
     }
 }

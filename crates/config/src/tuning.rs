@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{IpVersion, SessionColumn};
+use crate::{AgentReplay, IpVersion, SessionColumn};
 
 /// Settings that come from environment variables.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,8 @@ pub struct Tuning {
     pub min_update_pct: f64,
     /// The column that names the sessions of a trace of completions; else the one whose values repeat more.
     pub session_column: Option<SessionColumn>,
+    /// How recorded agents are told apart, unless an option says otherwise.
+    pub agents: AgentReplay,
     /// Colour is allowed (`NO_COLOR` is not set).
     pub color: bool,
 }
@@ -74,6 +76,7 @@ impl Default for Tuning {
             console_width: 140,
             min_update_pct: 1.0,
             session_column: None,
+            agents: AgentReplay::default(),
             color: true,
         }
     }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use aiperf_clock::now;
 use aiperf_config::{
-    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling, SyntheticDataset,
-    TraceReplay,
+    AgentReplay, DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling,
+    SyntheticDataset, TraceReplay,
 };
 use aiperf_dataset::{Dataset, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
@@ -36,6 +36,7 @@ fn file(path: &Path, format: FileFormat) -> DatasetSource {
         pool_batch: [1; 4],
         replay: TraceReplay::default(),
         synthesis: Default::default(),
+        agents: AgentReplay::default(),
     })
 }
 

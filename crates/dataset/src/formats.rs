@@ -8,7 +8,6 @@ mod blocks;
 mod burst_gpt;
 mod dag_jsonl;
 mod inputs_json;
-mod later;
 mod media;
 mod mooncake;
 mod multi_turn;
@@ -19,6 +18,8 @@ mod sagemaker;
 mod single_turn;
 mod speed_bench;
 mod table_trace;
+mod tracelab;
+mod weka_trace;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -174,8 +175,8 @@ const TABLE: [Format; FileFormat::ALL.len()] = {
         azure_llm::FORMAT,
         baseten::FORMAT,
         sagemaker::FORMAT,
-        later::TRACELAB,
-        later::WEKA_TRACE,
+        tracelab::FORMAT,
+        weka_trace::FORMAT,
         dag_jsonl::FORMAT,
     ];
     let mut table = [SIMPLE[0]; FileFormat::ALL.len()];

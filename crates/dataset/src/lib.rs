@@ -3,6 +3,7 @@
 //! A dataset is opened in one step (files are indexed: every record is checked, texts are not kept) and its
 //! conversations are built one by one, by any thread in any order, just before they are due.
 
+mod agentic;
 #[cfg(test)]
 #[path = "../tests/common/columnar.rs"]
 mod columnar;

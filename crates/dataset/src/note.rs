@@ -101,6 +101,21 @@ pub enum Note {
         /// Rows left out.
         rows: u64,
     },
+    /// Traces that need more context than was allowed.
+    ContextTooLong {
+        /// Traces left out.
+        traces: u64,
+    },
+    /// Agents that nobody starts: no request comes before them.
+    AgentsWithoutParent {
+        /// Agents left out.
+        agents: u64,
+    },
+    /// Rounds without a time.
+    Undated {
+        /// Rounds left out.
+        rounds: u64,
+    },
     /// A key that the user sets is set by rows of the trace, too.
     ExtraInputOverwritten {
         /// The key.
@@ -123,7 +138,8 @@ impl Note {
             | Note::FilesSkipped { .. }
             | Note::CanceledRows { .. }
             | Note::NotSampled { .. }
-            | Note::ParametersReplayed { .. } => NoteLevel::Info,
+            | Note::ParametersReplayed { .. }
+            | Note::ContextTooLong { .. } => NoteLevel::Info,
             _ => NoteLevel::Warning,
         }
     }
@@ -184,6 +200,13 @@ impl fmt::Display for Note {
             Note::NotSampled { rows } => {
                 write!(f, "{rows} row(s) are of sessions that --trace-session-sample-ratio left out")
             }
+            Note::ContextTooLong { traces } => {
+                write!(f, "{traces} trace(s) need more context than --max-context-length and were left out")
+            }
+            Note::AgentsWithoutParent { agents } => {
+                write!(f, "{agents} subagent(s) were left out: no kept request comes before them, or they have none")
+            }
+            Note::Undated { rounds } => write!(f, "{rounds} round(s) have no time and were left out"),
             Note::ExtraInputOverwritten { key, flag } => write!(
                 f,
                 "--extra-inputs sets `{key}`, and the rows of the trace overwrite it; {flag} leaves it to --extra-inputs"

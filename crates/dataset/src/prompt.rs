@@ -56,6 +56,26 @@ impl Prompts {
         self.corpus.exact_text(&mut self.fresh.at(unique), length.max(1))
     }
 
+    /// The text of whole blocks, without separators, and `tail` tokens for row `unique` alone.
+    pub(crate) fn message(
+        &self,
+        identity: &[u8; 32],
+        ids: impl Iterator<Item = i64>,
+        block_size: u32,
+        tail: u64,
+        unique: u64,
+    ) -> String {
+        let blocks = self.corpus.blocks(self.seed, identity);
+        let mut tokens = Vec::new();
+        for id in ids {
+            blocks.append_bare_tokens(id, block_size as usize, &mut tokens);
+        }
+        if tail > 0 {
+            self.corpus.draw_window(&mut self.fresh.at(unique), tail as usize, &mut tokens);
+        }
+        self.tokenizer.decode(&tokens)
+    }
+
     /// The text of `length` tokens that begins with the blocks `ids`; what is longer than these is for row
     /// `unique` alone.
     pub(crate) fn blocks(

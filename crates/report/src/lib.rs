@@ -25,7 +25,7 @@ pub use inputs::InputsWriter;
 pub use log::{Level, Log};
 pub use names::FileNames;
 pub use redact::Redactor;
-pub use results::{PhaseResults, RunResults, WrittenFile};
+pub use results::{BranchStats, PhaseResults, RunResults, WrittenFile};
 pub use screen::Screen;
 pub use sink::{FLUSH_INTERVAL_NS, RecordSink, SinkError, SinkSummary};
 pub use stale::prepare_dir;

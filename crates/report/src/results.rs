@@ -28,8 +28,27 @@ pub struct PhaseResults {
     pub sent_count: u64,
     /// Of these, cut off in flight at the end: they left no record.
     pub in_flight_cancelled_count: u64,
+    /// What became of the conversations that others started; absent where there were none.
+    pub branches: Option<BranchStats>,
     /// Whether the load was delivered as asked; of the profiling phase.
     pub load_delivery: Option<LoadDelivery>,
+}
+
+/// Conversations that other ones started, in one phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BranchStats {
+    /// Started.
+    pub spawned: u64,
+    /// Played to their end.
+    pub completed: u64,
+    /// Started and not played to their end.
+    pub truncated: u64,
+    /// Started with a wait of their own.
+    pub delayed: u64,
+    /// Turns that had to wait for children.
+    pub suspended: u64,
+    /// Of these, turns whose children all finished.
+    pub resumed: u64,
 }
 
 /// A file of this run.

@@ -132,8 +132,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Number(AT_LEAST_0),
     )
     .value("SECONDS")
-    .not_yet(Later::AgenticReplay)
-    .help("Shorten idle gaps of one trace"),
+    .help("Shorten gaps between the requests of one weka_trace or tracelab session, subagents included"),
     Flag::new(
         "--system-idle-gap-cap-seconds",
         &["--system-idle-gap-cap-seconds"],

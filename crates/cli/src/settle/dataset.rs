@@ -10,7 +10,7 @@ use aiperf_config::{
 use aiperf_source::Ask;
 
 use super::endpoint::duration;
-use super::{DatasetProbe, Note, refuse_all, replay, synthesis, synthetic};
+use super::{DatasetProbe, Note, agents, refuse_all, replay, synthesis, synthetic};
 use crate::flags::Later;
 use crate::remote;
 use crate::typed::Typed;
@@ -141,7 +141,9 @@ fn file(
     let synthesis = synthesis::settle(typed, entry)?;
     let pool_batch = pool_batch(typed, format, &path, is_folder)?;
     let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
-    let mut schedule = schedule(typed, &path, format, found.is_some_and(|found| found.promotes), probe)?;
+    let agents = agents::settle(typed, format, declared.is_some(), tuning, notes)?;
+    let detected_timing = found.is_some_and(|found| found.promotes);
+    let mut schedule = schedule(typed, &path, format, detected_timing, agents.think_time_only, probe)?;
     if schedule.is_none() {
         replay::without_schedule(typed, &replay, notes);
     }
@@ -184,6 +186,7 @@ fn file(
         pool_batch,
         replay,
         synthesis,
+        agents,
     };
     Ok((file, schedule.map(|(schedule, _)| schedule)))
 }
@@ -363,6 +366,7 @@ fn schedule(
     path: &Path,
     format: FileFormat,
     detected_timing: bool,
+    think_time_only: bool,
     probe: &dyn DatasetProbe,
 ) -> Result<Option<(FixedSchedule, bool)>, UsageError> {
     let asked = typed.is_on("--fixed-schedule");
@@ -396,7 +400,7 @@ fn schedule(
                 "drop --fixed-schedule, or use a file whose records have a timestamp",
             ));
         }
-    } else if !opted_out && !ignored {
+    } else if !opted_out && !ignored && !think_time_only {
         promoted = detected_timing || timing().map(|timing| timing.promotes && timing.timestamp)?;
     }
     if !asked && !promoted {

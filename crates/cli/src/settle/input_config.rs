@@ -163,7 +163,10 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
                 .maybe("audio_batch_size", typed.count("--audio-batch-size"))
                 .maybe("video_batch_size", typed.count("--video-batch-size"))
                 .maybe("block_size", file.block_size)
+                .maybe("trace_idle_gap_cap_seconds", typed.number("--trace-idle-gap-cap-seconds"))
                 .maybe("ignore_trace_delays", typed.switch("--ignore-trace-delays"))
+                .maybe("use_think_time_only", typed.switch("--use-think-time-only"))
+                .maybe("max_context_length", typed.count("--max-context-length"))
                 .maybe("prompts", corpus.map(|corpus| json!({"corpus": corpus})));
         }
         DatasetSource::Synthetic(synthetic) => {

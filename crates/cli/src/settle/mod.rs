@@ -1,6 +1,7 @@
 //! From what was typed to what it means. Everything that can be wrong with a command line is found here, before any
 //! task, file or socket exists.
 
+mod agents;
 mod dataset;
 mod endpoint;
 mod input_config;

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aiperf_config::{
-    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling, Synthesis,
-    SyntheticDataset, TraceReplay,
+    AgentReplay, DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling,
+    Synthesis, SyntheticDataset, TraceReplay,
 };
 use aiperf_dataset::{Dataset, DatasetError, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
@@ -46,6 +46,7 @@ pub fn file(path: impl AsRef<Path>, format: FileFormat) -> FileDataset {
         pool_batch: [1; 4],
         replay: TraceReplay::default(),
         synthesis: Synthesis::default(),
+        agents: AgentReplay::default(),
     }
 }
 

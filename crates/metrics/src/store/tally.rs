@@ -20,6 +20,9 @@ pub(crate) struct Tally {
     pub(crate) coalesced_events: u64,
     pub(crate) with_usage: u64,
     pub(crate) with_cache_reads: u64,
+    /// Prompt blocks of valid records, where the data tell, and how many of them a cache could have had.
+    pub(crate) prompt_blocks: u64,
+    pub(crate) cached_blocks: u64,
     /// Index k: decode steps that accepted k draft tokens.
     pub(crate) acceptance: Vec<u64>,
 }
@@ -42,6 +45,10 @@ impl Tally {
         self.coalesced_events += u64::from(record.answer.coalesced_events);
         self.with_usage += u64::from(record.answer.usage.is_some());
         self.with_cache_reads += u64::from(facts.get(Field::UsageCacheRead).is_some());
+        if let Some(source) = &record.identity.source {
+            self.prompt_blocks += source.blocks;
+            self.cached_blocks += source.cached_blocks.min(source.blocks);
+        }
         if let Some(spec) = &record.answer.spec_decode {
             self.add_acceptance(&spec.acceptance_histogram);
         }
@@ -61,6 +68,8 @@ impl Tally {
         self.coalesced_events += other.coalesced_events;
         self.with_usage += other.with_usage;
         self.with_cache_reads += other.with_cache_reads;
+        self.prompt_blocks += other.prompt_blocks;
+        self.cached_blocks += other.cached_blocks;
         self.add_acceptance(&other.acceptance);
     }
 

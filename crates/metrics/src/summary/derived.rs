@@ -63,7 +63,18 @@ pub(crate) fn blocks(inputs: &Inputs<'_>) -> Vec<(Metric, Block)> {
         .map(|(metric, value)| (metric, Block::single(metric, value)))
         .collect();
     blocks.extend(network_rtt(inputs.context));
+    blocks.extend(theoretical_cache_hit(inputs.tally));
     blocks
+}
+
+/// Share of prompt blocks that an endless cache per trace could have had: hits are the sum, blocks the count.
+fn theoretical_cache_hit(tally: &Tally) -> Option<(Metric, Block)> {
+    let (hits, blocks) = (tally.cached_blocks, tally.prompt_blocks);
+    let metric = Metric::TheoreticalPrefixCacheHit;
+    (blocks > 0).then(|| {
+        let share = 100.0 * hits as f64 / blocks as f64;
+        (metric, Block { count: Some(blocks), sum: Some(hits as f64), ..Block::single(metric, share) })
+    })
 }
 
 fn counts(inputs: &Inputs<'_>) -> Vec<(Metric, f64)> {

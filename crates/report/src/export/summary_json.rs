@@ -110,6 +110,19 @@ pub(super) fn document(
         out.insert("start_time".into(), format_utc(wall(phase.start)).into());
         out.insert("end_time".into(), format_utc(wall(phase.end)).into());
     }
+    if let Some(branches) = phase.and_then(|phase| phase.branches) {
+        out.insert(
+            "branch_stats".into(),
+            json!({
+                "children_spawned": branches.spawned,
+                "children_completed": branches.completed,
+                "children_truncated": branches.truncated,
+                "children_delayed": branches.delayed,
+                "parents_suspended": branches.suspended,
+                "parents_resumed": branches.resumed,
+            }),
+        );
+    }
     if let Some(warmup) = warmup {
         let blocks: Map<String, Value> = shown(results, &warmup.summary)
             .map(|(metric, block)| (metric.tag().to_owned(), block_value(block)))

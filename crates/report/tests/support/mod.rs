@@ -204,6 +204,7 @@ pub(crate) fn phase(kind: PhaseKind, index: u16, summary: Summary) -> PhaseResul
         summary,
         was_cancelled: false,
         in_flight_cancelled_count: 0,
+        branches: None,
         load_delivery: None,
     }
 }

@@ -9,7 +9,7 @@ use aiperf_dataset::Dataset;
 use aiperf_load::{PhaseOutcome, StopCause};
 use aiperf_metrics::delivery::{LoadDelivery, Verdict, judge};
 use aiperf_metrics::{Context, Store, Window};
-use aiperf_report::{Palette, PhaseResults, RunResults, WrittenFile, console, export_all};
+use aiperf_report::{BranchStats, Palette, PhaseResults, RunResults, WrittenFile, console, export_all};
 use aiperf_types::PhaseKind;
 
 use super::{Run, RunEnd, context};
@@ -124,6 +124,14 @@ fn results(
         was_cancelled: outcome.stopped.is_some(),
         sent_count: outcome.tally.sent,
         in_flight_cancelled_count: outcome.counts.cut,
+        branches: outcome.branches.map(|counts| BranchStats {
+            spawned: counts.started,
+            completed: counts.finished,
+            truncated: counts.started.saturating_sub(counts.finished),
+            delayed: counts.delayed,
+            suspended: counts.waits,
+            resumed: counts.resumed,
+        }),
         load_delivery,
     }
 }

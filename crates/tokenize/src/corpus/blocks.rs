@@ -42,7 +42,11 @@ impl Blocks<'_> {
         }
         let separator = self.corpus.tokenizer.block_separator();
         tokens.extend(separator);
-        let n = n - usize::from(separator.is_some());
+        self.append_bare_tokens(id, n - usize::from(separator.is_some()), tokens);
+    }
+
+    /// As [`Blocks::append_tokens`], without a separator: blocks that stand within one message.
+    pub fn append_bare_tokens(&self, id: i64, n: usize, tokens: &mut Vec<u32>) {
         let mut rng = self.streams.at(id.cast_unsigned());
         match &self.corpus.source {
             Source::Text(corpus) => {

@@ -1,0 +1,117 @@
+//! `tracelab`: rounds of coding agents, one per line; sessions that ran inside a call of another are its subagents.
+
+mod assemble;
+mod round;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aiperf_config::{Corpus, FileFormat};
+use serde_json::Value;
+
+use self::assemble::Session;
+use super::{Files, FirstTimes, Format};
+use crate::agentic;
+use crate::identity::Identity;
+use crate::index::IDENTITY_RECORDS;
+use crate::open::{Opening, Sources};
+use crate::source::Records;
+use crate::{Dataset, DatasetError, Note};
+
+pub(crate) const FORMAT: Format = Format {
+    trace: true,
+    timed: true,
+    promotes: true,
+    makes_text: true,
+    block_size: Some(64),
+    corpus: Some(Corpus::Coding),
+    options: &[
+        "--isl-block-size",
+        "--num-dataset-entries",
+        "--inter-turn-delay-cap-seconds",
+        "--ignore-trace-delays",
+        "--prompt-corpus",
+        "--synthesis-max-isl",
+        "--synthesis-max-osl",
+        "--use-think-time-only",
+        "--trace-idle-gap-cap-seconds",
+    ],
+    fits: |_, look| {
+        look.record_with(&[
+            "session_id",
+            "round_index",
+            "input_tokens_total",
+            "prefix_tokens",
+            "newly_append_tokens",
+            "timing_events",
+        ])
+        .is_some()
+    },
+    times: |look| FirstTimes {
+        timestamp: look.record().is_some_and(|(_, record)| {
+            record
+                .get("timing_events")
+                .and_then(|events| events.get(0))
+                .is_some_and(|event| event.get("timestamp").is_some_and(|time| !matches!(time, Value::Null)))
+        }),
+        delay: false,
+    },
+    open: Some(open),
+    ..Format::new(FileFormat::Tracelab, Files::Jsonl, "one round of a model")
+};
+
+fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
+    agentic::check(&opening)?;
+    let Sources { files, .. } = opening.sources()?;
+    let file = &files[0];
+    let survey = opening.context.survey;
+    let mut sessions: Vec<Session> = Vec::new();
+    let mut by_id: HashMap<String, usize> = HashMap::new();
+    let mut identity = Identity::default();
+    let (mut records, mut undated) = (Records::new(file)?, 0);
+    let mut count = 0;
+    while let Some(record) = records.next(file)? {
+        count += 1;
+        let place = file.place(record.number);
+        let parsed = record.text.and_then(|text| {
+            if count <= IDENTITY_RECORDS {
+                identity.add(text);
+            }
+            round::parse(text)
+        });
+        let row = match (parsed, survey) {
+            (Ok(row), _) => row,
+            (Err(fault), survey) => {
+                let fault = DatasetError::invalid(&file.path, place, fault.field, fault.rule);
+                match survey {
+                    Some(survey) => survey.take(fault),
+                    None => return Err(fault),
+                }
+                continue;
+            }
+        };
+        let Some(row) = row else { continue };
+        let Some(round) = row.round else {
+            undated += 1;
+            continue;
+        };
+        let number = *by_id.entry(row.session.clone()).or_insert_with(|| {
+            sessions.push(Session::new(row.session.clone(), row.owner.clone(), row.is_codex, place));
+            sessions.len() - 1
+        });
+        sessions[number].push(round, row.calls);
+    }
+    if let Some(survey) = survey {
+        survey.count(count);
+    }
+    if sessions.is_empty() {
+        return Err(DatasetError::Empty(format!(
+            "{}: no record has a `session_id` and a time; nothing can be sent",
+            file.path.display()
+        )));
+    }
+    let agents = &opening.file.agents;
+    let traces = assemble::traces(sessions, agents, opening.block_size(), &identity.finish(), &file.path)?;
+    let undated = (undated > 0).then_some(Note::Undated { rounds: undated });
+    agentic::open(opening, traces, undated)
+}

@@ -1,0 +1,92 @@
+//! `weka_trace`: recorded sessions of coding agents with their subagents, one JSON document each.
+
+mod document;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aiperf_config::{Corpus, FileFormat};
+use serde_json::{Map, Value};
+
+use super::{Files, FirstTimes, Folder, Format};
+use crate::agentic;
+use crate::look::{has_extension, is_hidden};
+use crate::open::{Opening, Sources};
+use crate::{Dataset, DatasetError, Place};
+
+pub(crate) const FORMAT: Format = Format {
+    trace: true,
+    timed: true,
+    promotes: true,
+    makes_text: true,
+    corpus: Some(Corpus::Coding),
+    options: &[
+        "--num-dataset-entries",
+        "--inter-turn-delay-cap-seconds",
+        "--ignore-trace-delays",
+        "--prompt-corpus",
+        "--synthesis-max-isl",
+        "--synthesis-max-osl",
+        "--use-think-time-only",
+        "--trace-idle-gap-cap-seconds",
+        "--max-context-length",
+    ],
+    fits: |_, look| {
+        look.document().is_some_and(is_weka)
+            || look
+                .files(|file| is_trace_file(file))
+                .next()
+                .is_some_and(|file| file.document().is_some_and(is_weka))
+    },
+    // Every request has a time.
+    times: |_| FirstTimes { timestamp: true, delay: false },
+    folder: Folder::Files(is_trace_file),
+    open: Some(open),
+    ..Format::new(FileFormat::WekaTrace, Files::Json, "one session")
+};
+
+fn is_trace_file(file: &std::path::Path) -> bool {
+    has_extension(file, "json") && !is_hidden(file)
+}
+
+fn is_weka(record: &Map<String, Value>) -> bool {
+    record.get("requests").is_some_and(Value::is_array)
+        && ["id", "models", "block_size", "hash_id_scope"].iter().all(|key| record.contains_key(*key))
+}
+
+fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
+    agentic::check(&opening)?;
+    let Sources { files, .. } = opening.sources()?;
+    let survey = opening.context.survey;
+    let mut traces = Vec::new();
+    let mut places: HashMap<Arc<str>, String> = HashMap::new();
+    for file in files.iter() {
+        let (bytes, _) = file.read_all()?;
+        let read = std::str::from_utf8(&bytes)
+            .map_err(|error| {
+                let rule =
+                    format!("not valid UTF-8 at byte {}; save the file as UTF-8", error.valid_up_to() + 1);
+                DatasetError::invalid(&file.path, Place::Json(String::new()), "", rule)
+            })
+            .and_then(|text| document::parse(text, &file.path))
+            .and_then(|trace| match places.get(&trace.id) {
+                None => Ok(trace),
+                Some(other) => {
+                    let rule = format!("trace `{}` is in {other} already; ids must differ", trace.id);
+                    Err(DatasetError::invalid(&file.path, Place::Json(String::new()), "id", rule))
+                }
+            });
+        match (read, survey) {
+            (Ok(trace), _) => {
+                places.insert(Arc::clone(&trace.id), file.path.display().to_string());
+                traces.push(trace);
+            }
+            (Err(fault), Some(survey)) => survey.take(fault),
+            (Err(fault), None) => return Err(fault),
+        }
+    }
+    if let Some(survey) = survey {
+        survey.count(files.len() as u64);
+    }
+    agentic::open(opening, traces, None)
+}
