@@ -40,10 +40,12 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
         if let Ok(dataset) = open(&config, &context) {
             let len = dataset.wait_for(u64::MAX);
             assert!(matches!(len, Len::Exact(1..)), "{len:?}");
-            for index in 0..len.known().min(20) {
+            for index in 0..(len.known() + dataset.children()).min(20) {
                 let outline = dataset.outline(index);
+                let spine = dataset.branches(index).is_some_and(|plan| plan.spine.is_some());
+                let requests = if spine { 0 } else { outline.turns() as usize };
                 match dataset.build(index) {
-                    Ok(conversation) => assert_eq!(conversation.turns.len(), outline.turns() as usize),
+                    Ok(conversation) => assert_eq!(conversation.turns.len(), requests),
                     Err(error) => panic!("indexed and not built: {error}"),
                 }
             }
@@ -218,6 +220,23 @@ mod tests {
             "payloads",
             "prompt",
             "stream",
+            "id",
+            "models",
+            "block_size",
+            "requests",
+            "t",
+            "in",
+            "out",
+            "agent_id",
+            "spawns",
+            "forks",
+            "children",
+            "join_at",
+            "orchestrator",
+            "rounds",
+            "timing_events",
+            "event_type",
+            "tool_name",
         ])
     }
 

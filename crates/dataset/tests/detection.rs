@@ -1,4 +1,4 @@
-//! Formats told by looking: built ones by name, later ones refused by name.
+//! Formats told by looking.
 
 mod common;
 
@@ -41,18 +41,17 @@ fn a_trace_without_times_is_not_timed() {
 }
 
 #[test]
-fn later_formats_are_refused_by_name() {
-    for (name, kind) in [("tracelab.jsonl", "tracelab"), ("weka_trace.json", "weka_trace")] {
-        let error = detect(&data(name)).unwrap_err();
-        assert!(matches!(error, DatasetError::NotBuilt { .. }), "{name}: {error}");
-        assert!(
-            error.to_string().contains(kind) && error.to_string().contains("not supported yet"),
-            "{error}"
-        );
+fn recorded_agents_are_recognised_in_files_and_folders() {
+    for (name, format, timed) in [
+        ("dag.jsonl", FileFormat::DagJsonl, false),
+        ("tracelab.jsonl", FileFormat::Tracelab, true),
+        ("weka_trace.json", FileFormat::WekaTrace, true),
+    ] {
+        assert_eq!(detect(&data(name)).unwrap(), Detected { format, timed }, "{name}");
     }
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(data("weka_trace.json"), folder.path().join("a.json")).unwrap();
-    assert!(detect(folder.path()).unwrap_err().to_string().contains("weka_trace"));
+    assert_eq!(detect(folder.path()).unwrap().format, FileFormat::WekaTrace);
 }
 
 fn undetected(line: &str) -> String {

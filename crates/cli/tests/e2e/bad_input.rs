@@ -198,7 +198,7 @@ fn a_huge_line_that_is_well_formed_is_sent_whole() {
 }
 
 #[test]
-fn formats_that_do_not_exist_or_are_not_there_yet_are_refused_by_name() {
+fn formats_that_do_not_exist_are_refused_by_name() {
     let place = Place::new();
     place.write("d.jsonl", "{\"text\": \"a\"}\n");
     refused(
@@ -206,13 +206,6 @@ fn formats_that_do_not_exist_or_are_not_there_yet_are_refused_by_name() {
         "--input-file d.jsonl --custom-dataset-type nonsense",
         &["--custom-dataset-type", "nonsense"],
     );
-    for later in ["weka_trace", "tracelab", "bailian_trace", "burst_gpt_trace", "baseten_trace"] {
-        refused(
-            &place,
-            &format!("--input-file d.jsonl --custom-dataset-type {later}"),
-            &["--custom-dataset-type", later, "not supported yet"],
-        );
-    }
     let parquet = include_bytes!("../../../dataset/tests/data/baseten_minimal.parquet");
     place.write("d.parquet", parquet);
     for format in ["", "--custom-dataset-type single_turn", "--custom-dataset-type mooncake_trace"] {

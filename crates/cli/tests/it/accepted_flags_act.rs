@@ -9,6 +9,7 @@ use crate::support::{Told, settle_with, words};
 
 const FILE: &str = "--input-file @mooncake_hash.jsonl --custom-dataset-type mooncake_trace";
 const TRACE: &str = "--input-file @baseten.parquet --custom-dataset-type baseten_trace";
+const AGENTS: &str = "--input-file @weka_trace.json --custom-dataset-type weka_trace";
 const POOL: &str = "--input-file @random_pool.jsonl --custom-dataset-type random_pool";
 
 /// Each flag with a value, and what must stand beside it.
@@ -32,6 +33,9 @@ const USES: &[(&str, &str)] = &[
     ("--input-file @mooncake_hash.jsonl", ""),
     ("--custom-dataset-type single_turn", "--input-file @mooncake_hash.jsonl"),
     ("--ignore-trace-delays", FILE),
+    ("--use-think-time-only", AGENTS),
+    ("--max-context-length 20", AGENTS),
+    ("--trace-idle-gap-cap-seconds 2", AGENTS),
     ("--uuid-and-strip", "--input-file @single_turn.jsonl --custom-dataset-type single_turn"),
     ("--dataset-sampling-strategy random", ""),
     ("--random-seed 3", ""),
