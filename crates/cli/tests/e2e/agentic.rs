@@ -119,3 +119,93 @@ fn children_run_on_several_workers_and_forks_beside_their_parents() {
         assert_eq!(roles(record(&records, &format!("s{number}"), 0)), ["user"]);
     }
 }
+
+/// When each request of a conversation started, ms after the first of all.
+fn starts(records: &[Value], conversation: &str) -> Vec<f64> {
+    let zero = records.iter().map(|record| span(record).0).min().unwrap();
+    let mut of: Vec<&Value> =
+        records.iter().filter(|record| meta(record, "conversation_id") == conversation).collect();
+    of.sort_by_key(|record| meta(record, "turn_index").as_u64());
+    of.into_iter().map(|record| (span(record).0 - zero) as f64 / 1e6).collect()
+}
+
+/// No request leaves before its time, and all of them long before the next one's.
+#[track_caller]
+fn assert_starts(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        // The first request of all is late, too: what is measured from it may seem early by as much.
+        assert!((expected - 60.0..expected + 150.0).contains(found), "{found} instead of {expected}");
+    }
+}
+
+#[test]
+fn a_weka_trace_plays_its_recorded_schedule_with_its_subagent_nested() {
+    let place = Place::new();
+    let records = play(&place, &data("weka_trace.json"), "");
+    assert_eq!(records.len(), 5);
+    assert_starts(&starts(&records, "weka-demo"), &[0.0, 300.0, 600.0]);
+    let agent = "weka-demo::sa:agent_001";
+    // At its offset from the start of the agent, which is when the first answer is back; then on its recorded time.
+    let child = starts(&records, agent);
+    assert!(child[0] < 150.0 && child[1] >= 130.0, "{child:?}");
+    let of = |conversation, turn| record(&records, conversation, turn);
+    let (first, joined, inner) = (of("weka-demo", 0), of("weka-demo", 1), of(agent, 1));
+    assert!(span(of(agent, 0)).0 >= span(first).1 && span(joined).0 >= span(inner).1);
+    assert_eq!(meta(first, "x_correlation_id"), "fixed-schedule-weka-demo");
+    assert_eq!(meta(inner, "parent_correlation_id"), "fixed-schedule-weka-demo");
+    assert_eq!(meta(inner, "root_correlation_id"), "fixed-schedule-weka-demo");
+    let place_of = |record: &Value| {
+        ["source_trace_id", "source_outer_idx", "source_inner_idx", "source_kind"]
+            .map(|key| record["metadata"].get(key).map_or_else(String::new, Value::to_string))
+    };
+    assert_eq!(place_of(joined), ["\"weka-demo\"", "2", "", "\"weka_main\""]);
+    assert_eq!(place_of(inner), ["\"weka-demo\"", "1", "1", "\"weka_subagent\""]);
+    assert_eq!(roles(joined), ["system", "user", "assistant", "user"]);
+    assert_eq!(joined["payload"]["max_completion_tokens"], 6);
+    let summary = place.results().summary();
+    let hit = &summary["theoretical_prefix_cache_hit"];
+    // Of 12 blocks 6 had been sent by some conversation of the trace before.
+    assert_eq!((&hit["avg"], &hit["sum"], &hit["count"]), (&50.0.into(), &6.0.into(), &12.into()));
+    let stats = &summary["branch_stats"];
+    assert_eq!((&stats["children_spawned"], &stats["children_completed"]), (&1.into(), &1.into()));
+    assert_eq!((&stats["parents_suspended"], &stats["parents_resumed"]), (&1.into(), &1.into()));
+    assert_eq!(summary["input_config"]["phases"][0]["type"], "fixed_schedule");
+    assert_eq!(summary["input_config"]["phases"][0]["requests"], 5);
+}
+
+#[test]
+fn a_weka_trace_off_its_schedule_waits_for_think_time_or_not_at_all() {
+    let place = Place::new();
+    let think = play(&place, &data("weka_trace.json"), "--use-think-time-only --num-conversations 1");
+    let waited = |records: &[Value], turn| {
+        let of = |turn| span(record(records, "weka-demo", turn));
+        (of(turn).0 - of(turn - 1).1) as f64 / 1e6
+    };
+    // Also the turn that had to wait for the subagent keeps its think time.
+    assert!(waited(&think, 1) >= 250.0 && waited(&think, 2) >= 200.0);
+    let place = Place::new();
+    let line = "--ignore-trace-delays --num-conversations 2 --concurrency 2";
+    let dropped = play(&place, &data("weka_trace.json"), line);
+    assert_eq!(dropped.len(), 10);
+    let summary = place.results().summary();
+    let set = &summary["input_config"]["datasets"][0];
+    assert_eq!((&set["ignore_trace_delays"], &set["format"]), (&true.into(), &Value::Null));
+}
+
+#[test]
+fn a_tracelab_session_waits_for_the_session_it_started() {
+    let place = Place::new();
+    let records = play(
+        &place,
+        &data("tracelab.jsonl"),
+        "--no-fixed-schedule --num-conversations 1 --inter-turn-delay-cap-seconds 0.3",
+    );
+    assert_eq!(records.len(), 3);
+    let of = |conversation, turn| record(&records, conversation, turn);
+    let (first, second, child) = (of("claude_aa", 0), of("claude_aa", 1), of("claude_aa::sa:claude_bb", 0));
+    // 200 ms after the call that started it.
+    assert!(span(child).0 - span(first).1 >= 200_000_000);
+    assert!(span(second).0 >= span(child).1 && span(second).0 - span(first).1 >= 300_000_000);
+    assert_eq!(meta(child, "agent_depth"), 1);
+}

@@ -61,7 +61,7 @@ fn aiperf_known_issue_wrong_settings_end_at_once_with_2_and_leave_nothing_behind
         &["--benchmark-grace-period", "3"],
         &["--input-file", &missing],
         &["--input-file", &bad],
-        &["--input-file", &bad, "--custom-dataset-type", "weka_trace"],
+        &["--input-file", &bad, "--custom-dataset-type", "dag_json"],
         &["--url", "http://h:99999"],
         &["--url", "mock://?ttft=never"],
         &["--concurrency", "many"],

@@ -133,11 +133,11 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--input-file https://u:planted@h/x?sig=planted", &["<redacted>", "user name"]),
     ("--input-file gopher://x", &["Cannot use gopher://x: ", "hf://, s3://, https://, http://"]),
     (
-        "--input-file @weka_trace.json --use-think-time-only --ignore-trace-delays",
+        "--input-file @weka_trace.json --custom-dataset-type weka_trace --use-think-time-only --ignore-trace-delays",
         &["--use-think-time-only", "--ignore-trace-delays"],
     ),
     (
-        "--input-file @weka_trace.json --use-think-time-only --fixed-schedule",
+        "--input-file @weka_trace.json --custom-dataset-type weka_trace --use-think-time-only --fixed-schedule",
         &["--use-think-time-only", "--fixed-schedule"],
     ),
     ("--synthesis-speedup-ratio 2", &["--synthesis-speedup-ratio", "--input-file"]),
@@ -175,16 +175,15 @@ const REFUSED: &[(&str, &[&str])] = &[
         "--input-file @weka_trace.json --custom-dataset-type weka_trace --isl-block-size 64",
         &["--isl-block-size", "weka_trace"],
     ),
-    ("--input-file @weka_trace.json --isl-block-size 64", &["--isl-block-size", "weka_trace"]),
     (
         "--input-file @mooncake_hash.jsonl --custom-dataset-type mooncake_trace --max-context-length 9",
         &["--max-context-length", "mooncake_trace", "weka_trace"],
     ),
     (
-        "--input-file @weka_trace.json --synthesis-speedup-ratio 2",
+        "--input-file @weka_trace.json --custom-dataset-type weka_trace --synthesis-speedup-ratio 2",
         &["--synthesis-speedup-ratio", "weka_trace", "--synthesis-max-osl"],
     ),
-    ("--input-file @weka_trace.json --request-rate 3", &["--request-rate", "--no-fixed-schedule"]),
+    (&["--request-rate", "--no-fixed-schedule"],),
     ("--input-file @single_turn.jsonl --custom-dataset-type single_trun", &["did you mean 'single_turn'?"]),
     ("--input-file @single_turn.jsonl --custom-dataset-type single_turn --isl 5", &["--isl", "--input-file"]),
     ("--input-file @mooncake_hash.jsonl --num-prefix-prompts 5", &["--num-prefix-prompts", "--input-file"]),
