@@ -46,13 +46,12 @@ pub(crate) fn open(
     note: Option<Note>,
 ) -> Result<Arc<dyn Dataset>, DatasetError> {
     let survey = opening.context.survey;
-    let prompts = match survey {
-        Some(_) => None,
-        None => {
-            let prompts = Prompts::new(opening.corpus(), opening.context)?;
-            Prompts::required(prompts.as_ref())?;
-            prompts
-        }
+    let prompts = if survey.is_some() {
+        None
+    } else {
+        let prompts = Prompts::new(opening.corpus(), opening.context)?;
+        Prompts::required(prompts.as_ref())?;
+        prompts
     };
     let path = opening.file.path.display().to_string();
     let options = Options::of(&opening);
@@ -79,7 +78,7 @@ pub(crate) fn open(
         notes.push(Note::LongDelay { longest_ms: counts.longest_delay_ms });
     }
     let roots = planned.roots.len();
-    let (nodes, lines) = planned.finish();
+    let (conversations, lines) = planned.finish();
     let maker = Maker { prompts, lines };
-    Ok(Arc::new(Graph { nodes, roots, maker, finish: opening.finish, notes }))
+    Ok(Arc::new(Graph { nodes: conversations, roots, maker, finish: opening.finish, notes }))
 }

@@ -58,12 +58,11 @@ pub(crate) fn split(requests: &[Request]) -> Split {
     let leading = leading_helpers(requests);
     let mut chains: Vec<Chain> = Vec::new();
     for (at, request) in requests.iter().enumerate().skip(leading) {
-        match extends(&chains, requests, request) {
-            Some(chain) => chains[chain].requests.push(at),
-            None => {
-                let fork = forked_from(&chains, requests, request);
-                chains.push(Chain { requests: vec![at], fork });
-            }
+        if let Some(chain) = extends(&chains, requests, request) {
+            chains[chain].requests.push(at);
+        } else {
+            let fork = forked_from(&chains, requests, request);
+            chains.push(Chain { requests: vec![at], fork });
         }
     }
     splice(&mut chains, requests);

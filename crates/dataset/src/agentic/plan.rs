@@ -156,7 +156,7 @@ impl Planned {
             counts.empty += 1;
             return Ok(());
         }
-        let (main, mut children) = split(&trace, main, options);
+        let (main, mut children) = split(&trace, &main, options);
         let mut seen = HashSet::new();
         for (outer, agent) in agents {
             if agent.requests.is_empty() || !main.calls.iter().any(|call| call.outer < outer) {
@@ -252,7 +252,7 @@ fn peak(trace: &Trace, options: &Options) -> u64 {
 }
 
 /// The main conversation of a trace, and the agents that its list has flattened.
-fn split(trace: &Arc<Trace>, list: Vec<(u32, Request)>, options: &Options) -> (Line, Vec<Child>) {
+fn split(trace: &Arc<Trace>, list: &[(u32, Request)], options: &Options) -> (Line, Vec<Child>) {
     let requests: Vec<Request> = list.iter().map(|(_, request)| request.clone()).collect();
     let split = if options.split_flattened {
         chains::split(&requests)
@@ -268,14 +268,14 @@ fn split(trace: &Arc<Trace>, list: Vec<(u32, Request)>, options: &Options) -> (L
         let shares = requests.iter().filter(|other| other.ids.common(&request.ids) > 0).count();
         (shares, std::cmp::Reverse(*at))
     });
-    let founded = split
+    let begins = split
         .main
         .iter()
         .position(|at| founder.is_some_and(|(found, _)| requests[*at].ids.common(&requests[found].ids) > 0))
         .unwrap_or(0);
     let mut main =
         Line::new(trace, Arc::clone(&trace.id), "weka_main", calls(&split.main, options.max_output));
-    (main.head, main.founded) = (trace.head, founded);
+    (main.head, main.founded) = (trace.head, begins);
     let children = split
         .others
         .iter()
@@ -291,7 +291,7 @@ fn split(trace: &Arc<Trace>, list: Vec<(u32, Request)>, options: &Options) -> (L
             let first = found.requests[0];
             let shares = split
                 .main
-                .get(founded)
+                .get(begins)
                 .is_some_and(|main| requests[*main].ids.common(&requests[first].ids) >= head_blocks);
             line.head = if shares { trace.head } else { 0 };
             let end = found.requests.iter().map(|at| requests[*at].end()).fold(0.0, f64::max);
@@ -375,8 +375,8 @@ fn outline(line: &Line, times: &Times, options: &Options, counts: &mut Counts) -
             options.clamped(wait.max(0.0) * 1000.0)
         });
         counts.longest_delay_ms = counts.longest_delay_ms.max(delay_ms.unwrap_or(0.0));
-        let timed = !options.drop_times && !options.think_time_only;
-        TurnOutline { timestamp_ms: timed.then(|| times.replayed(request.at) * 1000.0), delay_ms }
+        let scheduled = !options.drop_times && !options.think_time_only;
+        TurnOutline { timestamp_ms: scheduled.then(|| times.replayed(request.at) * 1000.0), delay_ms }
     });
     let first = turns.next().unwrap_or_default();
     Outline::new(first, turns.collect::<Vec<_>>())

@@ -157,9 +157,9 @@ mod tests {
 
     const B: u64 = 64;
 
-    /// A prompt of these blocks and a tail, and the tokens of its answer.
-    fn request(ids: &[std::ops::Range<i64>], input: u64, output: u64) -> Request {
-        let ids: BlockIds = ids.iter().cloned().flatten().collect();
+    /// A prompt of these runs of blocks and a tail, and the tokens of its answer.
+    fn request(ids: &[(i64, i64)], input: u64, output: u64) -> Request {
+        let ids: BlockIds = ids.iter().flat_map(|(from, to)| *from..*to).collect();
         Request { input, output, ids, ..Request::default() }
     }
 
@@ -190,16 +190,16 @@ mod tests {
     #[test]
     fn prompts_are_tiled_as_observed() {
         let requests = [
-            request(&[1..7], 64 * 6 + 10, 130),
-            request(&[1..13], 64 * 12 + 5, 64),
+            request(&[(1, 7)], 64 * 6 + 10, 130),
+            request(&[(1, 13)], 64 * 12 + 5, 64),
             // The answer would take the only new block: it goes to the user.
-            request(&[1..14], 64 * 13, 500),
+            request(&[(1, 14)], 64 * 13, 500),
             // The context was cut to nine blocks.
-            request(&[1..10, 50..59], 64 * 18 + 1, 10),
-            request(&[1..10, 50..61], 64 * 20, 1),
-            request(&[1..5], 64 * 4 + 3, 7),
+            request(&[(1, 10), (50, 59)], 64 * 18 + 1, 10),
+            request(&[(1, 10), (50, 61)], 64 * 20, 1),
+            request(&[(1, 5)], 64 * 4 + 3, 7),
             // One block has no id.
-            request(&[1..5, 70..73], 64 * 8, 7),
+            request(&[(1, 5), (70, 73)], 64 * 8, 7),
         ];
         let expected = [
             (0, "s128 u266"),
@@ -217,13 +217,13 @@ mod tests {
     #[test]
     fn where_nothing_of_the_user_is_left_all_that_is_new_is_the_users() {
         let requests = [
-            request(&[1..7], 64 * 6, 65),
-            request(&[1..3, 80..84], 64 * 6 + 3, 65),
-            request(&[1..2, 90..95], 64 * 6, 65),
-            request(&[200..206], 64 * 6, 65),
-            request(&[200..203], 64 * 3, 65),
-            request(&[200..203], 64 * 3, 65),
-            request(&[200..203, 300..302], 64 * 5, 65),
+            request(&[(1, 7)], 64 * 6, 65),
+            request(&[(1, 3), (80, 84)], 64 * 6 + 3, 65),
+            request(&[(1, 2), (90, 95)], 64 * 6, 65),
+            request(&[(200, 206)], 64 * 6, 65),
+            request(&[(200, 203)], 64 * 3, 65),
+            request(&[(200, 203)], 64 * 3, 65),
+            request(&[(200, 203), (300, 302)], 64 * 5, 65),
         ];
         let expected = [
             (0, "s128 u256"),

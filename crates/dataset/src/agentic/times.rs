@@ -36,6 +36,7 @@ impl Times {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "sums of halves are exact")]
 mod tests {
     use super::*;
 

@@ -33,10 +33,7 @@ pub(crate) const FORMAT: Format = Format {
     ],
     fits: |_, look| {
         look.document().is_some_and(is_weka)
-            || look
-                .files(|file| is_trace_file(file))
-                .next()
-                .is_some_and(|file| file.document().is_some_and(is_weka))
+            || look.files(is_trace_file).next().is_some_and(|file| file.document().is_some_and(is_weka))
     },
     // Every request has a time.
     times: |_| FirstTimes { timestamp: true, delay: false },

@@ -16,7 +16,7 @@ const LONGEST_ID: usize = 150;
 /// The rounds of one session.
 pub(super) struct Session {
     id: String,
-    owner: (Option<String>, Option<String>),
+    owner: Owner,
     is_codex: bool,
     place: Place,
     rounds: Vec<Round>,
@@ -24,12 +24,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(
-        id: String,
-        owner: (Option<String>, Option<String>),
-        is_codex: bool,
-        place: Place,
-    ) -> Session {
+    pub(super) fn new(id: String, owner: Owner, is_codex: bool, place: Place) -> Session {
         Session { id, owner, is_codex, place, rounds: Vec::new(), calls: Vec::new() }
     }
 
@@ -63,8 +58,12 @@ impl Session {
     }
 }
 
+/// A session, and a window of it in seconds.
+type Window = (usize, (f64, f64));
 /// The session and window that another session ran in.
-type Inside = Option<(usize, (f64, f64))>;
+type Inside = Option<Window>;
+/// User and project.
+type Owner = (Option<String>, Option<String>);
 
 /// Makes traces of sessions, in the order of their first rounds.
 pub(super) fn traces(
@@ -119,7 +118,7 @@ pub(super) fn traces(
 
 /// Which sessions ran inside a call of another one. What ran inside such a session stays by itself.
 fn containment(sessions: &[Session], options: &AgentReplay) -> Vec<Inside> {
-    let mut by_owner: HashMap<&(Option<String>, Option<String>), Vec<(usize, (f64, f64))>> = HashMap::new();
+    let mut by_owner: HashMap<&Owner, Vec<Window>> = HashMap::new();
     for (number, session) in sessions.iter().enumerate() {
         let windows = session.windows(options).into_iter().map(|window| (number, window));
         by_owner.entry(&session.owner).or_default().extend(windows);
