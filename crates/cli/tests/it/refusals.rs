@@ -183,7 +183,6 @@ const REFUSED: &[(&str, &[&str])] = &[
         "--input-file @weka_trace.json --custom-dataset-type weka_trace --synthesis-speedup-ratio 2",
         &["--synthesis-speedup-ratio", "weka_trace", "--synthesis-max-osl"],
     ),
-    (&["--request-rate", "--no-fixed-schedule"],),
     ("--input-file @single_turn.jsonl --custom-dataset-type single_trun", &["did you mean 'single_turn'?"]),
     ("--input-file @single_turn.jsonl --custom-dataset-type single_turn --isl 5", &["--isl", "--input-file"]),
     ("--input-file @mooncake_hash.jsonl --num-prefix-prompts 5", &["--num-prefix-prompts", "--input-file"]),
