@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat};
+use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Synthesis};
 use aiperf_tokenize::Tokenizer;
 
 use crate::parquet::{Cells, Table, Writer};
@@ -92,6 +92,35 @@ pub fn fuzz_records(bytes: &[u8]) {
                     let again = file.record(record.position, record.length);
                     assert!(matches!(again, Ok(Ok(again)) if again == text), "{text}");
                 }
+            }
+        }
+    });
+}
+
+/// Opens a trace of `bytes` as `format`, with everything about it changed, and builds some of what is in it.
+///
+/// # Panics
+/// When what was indexed cannot be built: that is the finding.
+pub fn fuzz_changed(format: FileFormat, bytes: &[u8], factor: f64) {
+    with_file(bytes, ".jsonl", |path| {
+        let tokenizer = Tokenizer::builtin();
+        let survey = Survey::default();
+        let context =
+            OpenContext { tokenizer: Some(&tokenizer), survey: None, ..OpenContext::survey(&survey, true) };
+        let synthesis = Synthesis {
+            speedup: factor,
+            prefix_len: factor,
+            prefix_root: 3,
+            prompt_len: factor,
+            output_len: factor,
+            max_isl: Some(500),
+            max_osl: Some(9),
+        };
+        let source = FileDataset { synthesis, block_size: Some(16), ..FileDataset::new(path, format) };
+        let Ok(dataset) = open(&DatasetConfig::new(DatasetSource::File(source)), &context) else { return };
+        for index in 0..dataset.wait_for(u64::MAX).known().min(20) {
+            if let Err(error) = dataset.build(index) {
+                panic!("indexed and not built: {error}");
             }
         }
     });
@@ -249,6 +278,75 @@ mod tests {
         prop::collection::vec((key(), value()), 0..5).prop_map(|entries| object(&entries))
     }
 
+    /// A value for a field: one that fits, or any.
+    fn mostly(fits: impl Strategy<Value = String> + 'static) -> impl Strategy<Value = String> {
+        prop_oneof![12 => fits.boxed(), 1 => value().boxed()]
+    }
+
+    fn number(range: std::ops::Range<i64>) -> impl Strategy<Value = String> {
+        mostly(range.prop_map(|number| number.to_string()))
+    }
+
+    fn chat() -> impl Strategy<Value = String> {
+        let ids = prop::collection::vec(0i64..6, 0..4).prop_map(|ids| format!("{ids:?}"));
+        (number(0..9), number(-1..9), number(0..90), number(0..60), number(0..9), mostly(ids)).prop_map(
+            |(chat, parent, time, input, output, ids)| {
+                format!(
+                    r#"{{"chat_id":{chat},"parent_chat_id":{parent},"timestamp":{time},"input_length":{input},"output_length":{output},"hash_ids":{ids}}}"#
+                )
+            },
+        )
+    }
+
+    fn row() -> impl Strategy<Value = String> {
+        let cell = prop_oneof![
+            (-1i64..90).prop_map(|number| number.to_string()),
+            Just("2024-05-10 00:00:01.5".to_owned()),
+            Just("\"7\"".to_owned()),
+            Just("\"".to_owned()),
+            "[ -~]{0,6}",
+        ];
+        prop::collection::vec(cell, 2..5).prop_map(|cells| cells.join(","))
+    }
+
+    fn call() -> impl Strategy<Value = String> {
+        let messages = mostly(Just(r#"[{"role":"user","content":"a"}]"#.to_owned()));
+        (messages, record(), number(0..9), number(0..60)).prop_map(|(messages, other, limit, second)| {
+            let request = format!(r#"{{"messages":{messages},"max_tokens":{limit},"x":{other}}}"#);
+            let data = serde_json::Value::from(request);
+            format!(
+                r#"{{"captureData":{{"endpointInput":{{"data":{data},"encoding":"JSON"}}}},"eventMetadata":{{"inferenceTime":"2026-02-03T10:00:{second:0>2}Z"}}}}"#
+            )
+        })
+    }
+
+    fn question() -> impl Strategy<Value = String> {
+        let id = prop::sample::select(vec!["0".repeat(32), "1".repeat(32), "short".to_owned()]);
+        let message = prop_oneof![
+            4 => Just(r#"{"role":"user","content":"a"}"#.to_owned()),
+            1 => record(),
+        ];
+        (id, prop::collection::vec(message, 0..3)).prop_map(|(id, messages)| {
+            format!(r#"{{"question_id":"{id}","category":"qa","messages":[{}]}}"#, messages.join(","))
+        })
+    }
+
+    /// Files that are nearly right.
+    fn near_trace() -> impl Strategy<Value = (FileFormat, Vec<u8>)> {
+        let lines = |format: FileFormat, row: BoxedStrategy<String>, head: &'static str| {
+            prop::collection::vec(row, 1..8)
+                .prop_map(move |rows| (format, format!("{head}{}", rows.join("\n")).into_bytes()))
+                .boxed()
+        };
+        prop_oneof![
+            lines(FileFormat::BailianTrace, chat().boxed(), ""),
+            lines(FileFormat::BurstGptTrace, row().boxed(), "Timestamp,Request tokens,Response tokens\n"),
+            lines(FileFormat::AzureLlmTrace, row().boxed(), "TIMESTAMP,ContextTokens,GeneratedTokens\n"),
+            lines(FileFormat::SagemakerDataCapture, call().boxed(), ""),
+            lines(FileFormat::SpeedBenchQa, question().boxed(), ""),
+        ]
+    }
+
     fn document() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             4 => prop::collection::vec(record(), 1..4).prop_map(|lines| lines.join("\n").into_bytes()),
@@ -360,6 +458,16 @@ mod tests {
         fn no_file_brings_a_loader_down(bytes in document(), format in 0..FileFormat::ALL.len(), fixed: bool, chat: bool) {
             let endpoint = if chat { EndpointKind::Chat } else { EndpointKind::Completions };
             fuzz_format(FileFormat::ALL[format], &bytes, fixed, endpoint);
+        }
+
+        #[test]
+        fn no_nearly_right_trace_brings_a_loader_down(
+            (format, bytes) in near_trace(),
+            fixed: bool,
+            factor in prop::sample::select(vec![0.3, 1.0, 2.5]),
+        ) {
+            fuzz_format(format, &bytes, fixed, EndpointKind::Chat);
+            fuzz_changed(format, &bytes, factor);
         }
 
         #[test]
