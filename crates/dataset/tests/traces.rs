@@ -337,3 +337,45 @@ fn rules_of_speed_bench_name_the_message() {
     let message = refusal(FileFormat::SpeedBenchQualitative, &[&line, &line]);
     assert!(message.contains("d.jsonl:2: ") && message.contains("occurs twice"), "{message}");
 }
+
+#[test]
+fn the_first_conversations_are_the_first_of_the_whole_file() {
+    // 70 chats, then the second turn of the first.
+    let mut lines: Vec<String> = (0..70)
+        .map(|chat| {
+            format!(r#"{{"chat_id": {chat}, "timestamp": {chat}, "input_length": 1, "output_length": 1}}"#)
+        })
+        .collect();
+    lines.push(
+        r#"{"chat_id": 900, "parent_chat_id": 0, "timestamp": 99, "input_length": 1, "output_length": 1, "turn": 2}"#
+            .into(),
+    );
+    let (_folder, path) = written("d.jsonl", lines.join("\n"));
+    let first = |path: &std::path::Path, format| {
+        scheduled(FileDataset { entries: Some(1), ..file(path, format) }).unwrap()
+    };
+    let bailian = first(&path, FileFormat::BailianTrace);
+    assert_eq!((bailian.len().known(), bailian.build(0).unwrap().turns.len()), (1, 2));
+    let captured = first(&data("sagemaker_capture.jsonl"), FileFormat::SagemakerDataCapture);
+    assert_eq!(captured.build(0).unwrap().turns[0].max_tokens, Some(4));
+    // The earliest row counts though it is not among them.
+    let mut rows = vec!["2024-05-10 00:00:09,1,1".to_owned(); 70];
+    rows.insert(0, "TIMESTAMP,ContextTokens,GeneratedTokens".into());
+    rows.push("2024-05-10 00:00:01,1,1".into());
+    let (_folder, path) = written("d.csv", rows.join("\n"));
+    let azure = first(&path, FileFormat::AzureLlmTrace);
+    assert_eq!(azure.outline(0).first_timestamp_ms(), Some(8000.0));
+}
+
+#[test]
+fn a_long_table_without_a_schedule_is_read_beside_the_run() {
+    let mut text = "Timestamp,Request tokens,Response tokens\n".to_owned();
+    for row in 0..5000 {
+        text.push_str(if row == 4000 { "x,1,1\n" } else { "1,2,3\n" });
+    }
+    let (_folder, path) = written("d.csv", text);
+    let dataset = load(&path, FileFormat::BurstGptTrace).unwrap();
+    assert_eq!(dataset.wait_for(u64::MAX).known(), 4999);
+    assert_eq!(dataset.total_turns(), Some(4999));
+    assert!(dataset.notes().contains(&Note::RowsOfTable { read: 5000, kept: 4999, skipped: 1, first: 4002 }));
+}

@@ -41,6 +41,7 @@ pub(crate) fn index(
         session_per_file,
         absolute_times,
         by_time,
+        needs_all: needs_whole || by_time || absolute_times && rules.fixed_schedule,
         found: Found::default(),
         earliest: f64::INFINITY,
         outside: 0,
@@ -102,6 +103,8 @@ pub(super) struct Reader {
     session_per_file: bool,
     absolute_times: bool,
     by_time: bool,
+    /// The first conversations are known only when all records are.
+    needs_all: bool,
     pub(super) found: Found,
     /// The earliest time of all records, ms.
     earliest: f64,
@@ -122,7 +125,8 @@ impl Reader {
         let mut rows = Vec::new();
         while self.records < records {
             // A file's identity needs its first records even where fewer are kept.
-            if sink.conversations() >= self.rules.limit && self.records >= IDENTITY_RECORDS {
+            let enough = sink.conversations() >= self.rules.limit && self.records >= IDENTITY_RECORDS;
+            if enough && !self.needs_all {
                 return Ok(true);
             }
             let Some(record) = self.source.next(&self.files[self.file])? else {
