@@ -9,17 +9,23 @@ pub(crate) struct Case {
     pub(crate) arguments: &'static str,
     /// Tokens of the blocks that prompts are made of; the prompts themselves are made differently on purpose.
     pub(crate) block: Option<usize>,
+    /// Why the two differ on purpose.
+    pub(crate) intended: Option<&'static str>,
     /// One of the two refuses it, which then counts as no request.
     pub(crate) may_fail: bool,
 }
 
 const fn case(name: &'static str, file: &'static str, arguments: &'static str) -> Case {
-    Case { name, file, arguments, block: None, may_fail: false }
+    Case { name, file, arguments, block: None, intended: None, may_fail: false }
 }
 
 /// Prompts that are made, of blocks of so many tokens.
 const fn made(block: usize, case: Case) -> Case {
     Case { block: Some(block), ..case }
+}
+
+const fn intended(why: &'static str, case: Case) -> Case {
+    Case { intended: Some(why), ..case }
 }
 
 const fn may_fail(case: Case) -> Case {
@@ -86,7 +92,13 @@ pub(crate) const CASES: &[Case] = &[
         "mooncake_payload.jsonl",
         "--endpoint-type chat --custom-dataset-type mooncake_trace --streaming",
     ),
-    made(16, case("bailian", "bailian.jsonl", "--endpoint-type chat --custom-dataset-type bailian_trace")),
+    intended(
+        "prompts that repeat what was said before are sent alone",
+        made(
+            16,
+            case("bailian", "bailian.jsonl", "--endpoint-type chat --custom-dataset-type bailian_trace"),
+        ),
+    ),
     made(
         1 << 20,
         case(
@@ -110,10 +122,13 @@ pub(crate) const CASES: &[Case] = &[
         "inputs.json",
         "--endpoint-type chat --custom-dataset-type inputs_json --concurrency 1 --num-conversations 2",
     ),
-    case(
-        "sagemaker",
-        "sagemaker_capture.jsonl",
-        "--endpoint-type chat --custom-dataset-type sagemaker_data_capture --fixed-schedule",
+    intended(
+        "captured parameters are sent again",
+        case(
+            "sagemaker",
+            "sagemaker_capture.jsonl",
+            "--endpoint-type chat --custom-dataset-type sagemaker_data_capture --fixed-schedule",
+        ),
     ),
     case(
         "speed_bench-coding",

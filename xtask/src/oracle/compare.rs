@@ -44,7 +44,9 @@ pub(crate) fn compare(case: &Case, theirs: &[Request], ours: &[Request]) -> Vec<
     lines.extend(
         ours.keys().filter(|key| !theirs.contains_key(*key)).map(|key| format!("{key}: sent by us only")),
     );
-    if let Some(block) = case.block {
+    if let Some(block) = case.block
+        && their_prompts.len() == our_prompts.len()
+    {
         for (one, other, their, our) in shared(block, &their_prompts, &our_prompts) {
             lines.push(format!("prompts {one} and {other} share {their} block(s) there and {our} here"));
         }

@@ -11,6 +11,7 @@ mod flag_table;
 mod help;
 mod input_config;
 mod looking;
+mod options_of_formats;
 mod program;
 mod refusals;
 mod remote;
