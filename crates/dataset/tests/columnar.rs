@@ -244,6 +244,51 @@ fn messages_with_tools_are_the_same_however_they_are_stored() {
 }
 
 #[test]
+fn chats_of_a_trace_are_the_same_requests_however_they_are_stored() {
+    let schema = schema(vec![
+        field("chat_id", DataType::Int64),
+        field("parent_chat_id", DataType::Int64),
+        field("timestamp", DataType::Float64),
+        field("input_length", DataType::Int64),
+        field("output_length", DataType::UInt16),
+        field("type", DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8))),
+        field("turn", DataType::Int8),
+        field("hash_ids", DataType::LargeList(Arc::new(field("element", DataType::Int64)))),
+    ]);
+    let rows: Vec<Value> = (0..90)
+        .map(|number| {
+            let (parent, turn) = if number % 3 == 0 { (-1, 1) } else { (499 + number, number % 3 + 1) };
+            json!({
+                "chat_id": 500 + number, "parent_chat_id": parent, "timestamp": number as f64 / 8.0, "type": "text",
+                "input_length": 33, "output_length": 4, "turn": turn, "hash_ids": [1, 10 + number % 4, 100 + number],
+            })
+        })
+        .collect();
+    same_however_stored(FileFormat::BailianTrace, &schema, &rows);
+}
+
+#[test]
+fn questions_are_the_same_requests_however_they_are_stored() {
+    let message = object(vec![field("role", DataType::Utf8), field("content", DataType::LargeUtf8)]);
+    let schema = schema(vec![
+        field("question_id", DataType::Utf8),
+        field("category", DataType::Utf8),
+        field("source", DataType::Int64),
+        field("messages", list(message)),
+    ]);
+    let rows: Vec<Value> = (0..60)
+        .map(|number| {
+            json!({
+                "question_id": format!("{number:032}"), "category": if number % 2 == 0 { "coding" } else { "math" },
+                "messages": [{"role": "user", "content": format!("question {number}")}, {"role": "user", "content": "and?"}],
+            })
+        })
+        .collect();
+    same_however_stored(FileFormat::SpeedBenchCoding, &schema, &rows);
+    same_however_stored(FileFormat::SpeedBenchQualitative, &schema, &rows);
+}
+
+#[test]
 fn padded_nulls_are_gone_at_every_depth() {
     let dataset = load(data("parquet/multi_turn.parquet"), FileFormat::MultiTurn).unwrap();
     let conversations = build_all(&*dataset);
