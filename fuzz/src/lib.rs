@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use aiperf_config::{EndpointKind, FileFormat};
 use aiperf_dataset::fuzz::{fuzz_columns, fuzz_detect, fuzz_format, fuzz_from_run, fuzz_records};
 use aiperf_endpoint::fuzzing;
+use aiperf_source::fuzz::{fuzz_manifest, fuzz_names, fuzz_reference};
 
 /// A named function of bytes, and where examples of what it reads are, besides its own corpus.
 pub struct Target {
@@ -20,6 +21,8 @@ pub struct Target {
 enum Run {
     /// One function.
     Bytes(fn(&[u8])),
+    /// One function, of what is text.
+    Text(fn(&str)),
     /// The loader of a format.
     Loader(FileFormat),
 }
@@ -28,7 +31,7 @@ const DATA: &str = "crates/dataset/tests/data";
 const ANSWERS: &str = "crates/endpoint/tests/corpus";
 
 /// Targets that are no loaders: one line each.
-const OTHERS: [Target; 9] = [
+const OTHERS: [Target; 12] = [
     Target { name: "detect", seeds: DATA, run: Run::Bytes(fuzz_detect) },
     Target { name: "records", seeds: DATA, run: Run::Bytes(fuzz_records) },
     Target { name: "columns", seeds: DATA, run: Run::Bytes(fuzz_columns) },
@@ -37,6 +40,9 @@ const OTHERS: [Target; 9] = [
     Target { name: "chunks", seeds: ANSWERS, run: Run::Bytes(fuzzing::chunks) },
     Target { name: "json", seeds: ANSWERS, run: Run::Bytes(fuzzing::json) },
     Target { name: "body", seeds: ANSWERS, run: Run::Bytes(fuzzing::body) },
+    Target { name: "manifest", seeds: "fuzz/corpus/manifest", run: Run::Bytes(fuzz_manifest) },
+    Target { name: "reference", seeds: "fuzz/corpus/reference", run: Run::Text(fuzz_reference) },
+    Target { name: "names", seeds: "fuzz/corpus/names", run: Run::Text(fuzz_names) },
     Target { name: "compressed", seeds: ANSWERS, run: Run::Bytes(fuzzing::compressed) },
 ];
 
@@ -59,6 +65,11 @@ impl Target {
     pub fn run(&self, bytes: &[u8]) {
         match self.run {
             Run::Bytes(run) => run(bytes),
+            Run::Text(run) => {
+                if let Ok(text) = std::str::from_utf8(bytes) {
+                    run(text);
+                }
+            }
             Run::Loader(format) => {
                 fuzz_format(format, bytes, false, EndpointKind::Chat);
                 fuzz_format(format, bytes, true, EndpointKind::Completions);
