@@ -116,7 +116,7 @@ fn is_pinned(reference: &Reference) -> bool {
     match reference {
         Reference::Hub(hub) => hub.commit().is_some(),
         Reference::S3(s3) => s3.version.is_some(),
-        Reference::Web(_) => false,
+        Reference::Web(_) | Reference::Local(_) => false,
     }
 }
 
@@ -126,6 +126,7 @@ fn refuse_manifest(reference: &Reference) -> Result<(), Problem> {
         Reference::Hub(hub) => hub.path.as_deref().unwrap_or_default(),
         Reference::S3(s3) => s3.key.as_str(),
         Reference::Web(web) => web.url.expose().path(),
+        Reference::Local(path) => path.to_str().unwrap_or_default(),
     };
     if !manifest::is_manifest(path) {
         return Ok(());

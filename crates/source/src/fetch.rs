@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::digest::{Digests, Promise};
+use crate::digest::{Digests, Promise, short};
 use crate::error::Problem;
 use crate::events::{Event, Events};
 use crate::lock::{self, Lock};
@@ -111,6 +111,9 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         if let Some(hit) = self.verified_hit(file)? {
             return Ok(hit);
         }
+        if !self.store.is_cache() {
+            return Err(self.not_as_promised(file));
+        }
         let _lock = self.lock(Some(file)).await?;
         // Whoever held the lock may have brought it.
         if let Some(hit) = self.verified_hit(file)? {
@@ -136,6 +139,23 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         .await?;
         let path = self.store.publish(self.plan, file, temp, &digests).map_err(|error| self.disk(&error))?;
         Ok((path, digests))
+    }
+
+    /// What is wrong with a file that is not a copy.
+    fn not_as_promised(&self, file: &Entry) -> Problem {
+        let path = self.store.root().join(&file.path);
+        let Some(promised) = self.plan.data_sha256.as_deref() else {
+            return Problem::CannotRead { path, cause: "it is gone".into() };
+        };
+        match transfer::digest_file(&path, false) {
+            Ok(digests) => Problem::Digest {
+                file: file.path.clone(),
+                found: short(&digests.sha256),
+                promised: short(promised),
+                by: self.plan.manifest.as_ref().map(|mark| mark.path.clone()).unwrap_or_default(),
+            },
+            Err(error) => Problem::CannotRead { path, cause: error.to_string() },
+        }
     }
 
     /// A hit that keeps the publisher's promise. What is rehashed is told by the promise; a hit without one is

@@ -40,4 +40,6 @@ pub use reference::{HubReference, Reference, S3Reference, SCHEMES, WebReference}
 pub use settings::{
     HUB_CACHE_VARIABLE, HubSettings, OFFLINE_VARIABLE, Patience, REMOTE_CACHE_VARIABLE, Settings,
 };
-pub use sources::{Leading, Local, Sources};
+pub use shards::{is_parquet, is_skipped};
+pub use sources::{Leading, Local, Presence, Sources};
+pub use transfer::sha256_of_file;

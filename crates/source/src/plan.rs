@@ -99,6 +99,21 @@ impl Plan {
         self.files.iter().map(|file| (self.name(file), file.size))
     }
 
+    /// The paths of the files in the source.
+    pub fn paths(&self) -> impl Iterator<Item = String> {
+        self.files.iter().map(|file| file.path.clone())
+    }
+
+    /// The folder of the data in the source, when it is one.
+    pub fn folder_path(&self) -> Option<&str> {
+        self.folder.as_deref()
+    }
+
+    /// The digest of the one data file that the publisher declares.
+    pub fn promised_sha256(&self) -> Option<&str> {
+        self.data_sha256.as_deref()
+    }
+
     /// Bytes of all files together, when every size is known.
     pub fn bytes(&self) -> Option<u64> {
         self.files.iter().map(|file| file.size).sum()

@@ -1,6 +1,7 @@
 //! What each scheme must be able to do. One file per scheme; nothing outside them knows how a source is asked.
 
 pub(crate) mod hub;
+pub(crate) mod local;
 pub(crate) mod recalled;
 
 use crate::digest::Promise;

@@ -7,7 +7,7 @@ use crate::manifest::is_manifest;
 use crate::names;
 
 /// Whether a file name is that of a Parquet file.
-pub(crate) fn is_parquet(name: &str) -> bool {
+pub fn is_parquet(name: &str) -> bool {
     ends_with(name, ".parquet")
 }
 
@@ -22,7 +22,7 @@ fn ends_with(name: &str, ending: &str) -> bool {
 }
 
 /// Whether a file beside the data is skipped without a word: READMEs, manifests, names that start with `.` or `_`.
-pub(crate) fn is_skipped(name: &str) -> bool {
+pub fn is_skipped(name: &str) -> bool {
     let readme = name.split('.').next().is_some_and(|stem| stem.eq_ignore_ascii_case("readme"));
     name.starts_with(['.', '_']) || readme || is_manifest(name)
 }

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::access::{self, Ask};
 use crate::cache::hub::HubCache;
 use crate::cache::remote::RemoteCache;
+use crate::digest::Promise;
 use crate::error::{Problem, SourceError};
 use crate::events::{Events, Stop};
 use crate::fetch::{Fetch, LocalFile};
@@ -14,11 +15,13 @@ use crate::plan::Plan;
 use crate::protocol::hub::Hub;
 use crate::protocol::hub::client::{Client, Repo};
 use crate::protocol::hub::offline::OfflineHub;
+use crate::protocol::local::LocalSource;
 use crate::protocol::recalled::OfflineRemote;
 use crate::protocol::{Protocol, Range};
 use crate::provenance::Provenance;
 use crate::reference::Reference;
 use crate::settings::Settings;
+use crate::store::Store;
 
 /// Reads sources.
 #[derive(Debug)]
@@ -36,6 +39,15 @@ pub struct Leading {
     pub bytes: Vec<u8>,
     /// Whether that is the whole file.
     pub whole: bool,
+}
+
+/// What is known of a file before it is fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Presence {
+    /// It is here.
+    pub cached: bool,
+    /// Its digest, as the cache or the source says.
+    pub sha256: Option<String>,
 }
 
 /// A source whose files are here.
@@ -65,6 +77,13 @@ macro_rules! with_protocol {
                     $work
                 }
             }
+            Reference::Local(path) => match LocalSource::new(path) {
+                Ok(local) => {
+                    let ($protocol, $store) = (&local, &local);
+                    $work
+                }
+                Err(problem) => Err(problem),
+            },
             Reference::S3(_) | Reference::Web(_) => {
                 let cache = $self.remote_cache($reference);
                 if $self.settings.offline {
@@ -113,7 +132,7 @@ impl Sources {
                 let identity = aiperf_config::identity(web.url.expose());
                 RemoteCache::new(root, "https", &[&identity], &[&identity])
             }
-            Reference::Hub(_) => RemoteCache::new(root, "hf", &[], &[]),
+            Reference::Hub(_) | Reference::Local(_) => RemoteCache::new(root, "hf", &[], &[]),
         }
     }
 
@@ -129,6 +148,30 @@ impl Sources {
             with_protocol!(self, reference, |protocol, store| {
                 let _ = store;
                 access::access(protocol, reference, ask, offline, &self.events).await
+            })
+        })
+    }
+
+    /// What is here of a plan's files already: their digests where they are known, `None` for a file that would be
+    /// fetched.
+    pub fn present(&self, plan: &Plan) -> Result<Vec<Presence>, SourceError> {
+        self.run(&plan.reference, async {
+            with_protocol!(self, &plan.reference, |protocol, store| {
+                let _ = protocol;
+                Ok(plan
+                    .files
+                    .iter()
+                    .map(|file| {
+                        let promised = match &file.promise {
+                            Some(Promise::Sha256(sha256)) => Some(sha256.clone()),
+                            _ => None,
+                        };
+                        Presence {
+                            cached: store.hit(plan, file).is_some(),
+                            sha256: store.recorded(plan, file).or(promised),
+                        }
+                    })
+                    .collect())
             })
         })
     }
@@ -162,7 +205,7 @@ impl Sources {
         Ok(Local { files, folder: plan.is_folder(), provenance })
     }
 
-    fn work<'a, P: Protocol, S: crate::store::Store>(
+    fn work<'a, P: Protocol, S: Store>(
         &'a self,
         protocol: &'a P,
         store: &'a S,
@@ -192,7 +235,7 @@ impl Sources {
     }
 }
 
-async fn leading<P: Protocol, S: crate::store::Store>(
+async fn leading<P: Protocol, S: Store>(
     protocol: &P,
     store: &S,
     plan: &Plan,

@@ -37,4 +37,9 @@ pub(crate) trait Store {
 
     /// Its root, for messages.
     fn root(&self) -> PathBuf;
+
+    /// Whether it holds copies: what is wrong with one is put right by fetching it again.
+    fn is_cache(&self) -> bool {
+        true
+    }
 }

@@ -271,6 +271,11 @@ pub(crate) fn digest_file(path: &Path, git: bool) -> io::Result<Digests> {
     }
 }
 
+/// The sha256 of a file, in hexadecimal.
+pub fn sha256_of_file(path: &Path) -> io::Result<String> {
+    digest_file(path, false).map(|digests| digests.sha256)
+}
+
 /// Bytes that can still be written below `directory`.
 fn free_bytes(directory: &Path) -> Option<u64> {
     rustix::fs::statvfs(directory).ok().map(|found| found.f_bavail.saturating_mul(found.f_frsize))

@@ -47,6 +47,30 @@ pub(super) fn survey(file: FileDataset, survey: &Survey) -> Result<Arc<dyn Datas
     open(&DatasetConfig::new(DatasetSource::File(file)), &OpenContext::survey(survey, scheduled))
 }
 
+/// Reads up to `most` conversations of a file as a run would: the first `kept` faults, and how many there are.
+pub(crate) fn faults(
+    path: &Path,
+    format: FileFormat,
+    block_size: Option<u32>,
+    most: Option<u64>,
+    kept: usize,
+) -> (Vec<DatasetError>, u64) {
+    let found = Survey::new(kept);
+    let opened = file(path, Some(format), block_size)
+        .and_then(|file| survey(FileDataset { entries: most, ..file }, &found));
+    let fault = match opened {
+        Ok(dataset) => {
+            dataset.wait_for(u64::MAX);
+            dataset.fault()
+        }
+        Err(fault) => Some(fault),
+    };
+    match found.faults() {
+        (faults, 0) => (faults.into_iter().chain(fault.clone()).collect(), u64::from(fault.is_some())),
+        some => some,
+    }
+}
+
 /// Reads the first record of a file as a run would.
 pub(crate) fn first_record(
     path: &Path,

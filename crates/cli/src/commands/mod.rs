@@ -13,7 +13,7 @@ pub mod profile;
 pub mod synthesize;
 pub mod validate;
 
-pub(crate) use input::first_record;
+pub(crate) use input::{faults, first_record};
 
 use std::ffi::OsString;
 

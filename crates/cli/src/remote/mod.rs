@@ -16,6 +16,7 @@ use crate::settle::{Access, DatasetProbe, Files, Found, Note, Timing};
 use crate::usage::UsageError;
 pub(crate) use formats::Table;
 use progress::Progress;
+pub(crate) use progress::size;
 use signals::Signals;
 pub(crate) use view::View;
 
@@ -28,6 +29,22 @@ pub(crate) fn sources(environment: &Environment) -> Result<(Sources, Signals), P
     let signals = Signals::set(&stop);
     let settings = Settings::of(&environment.variables)?;
     Ok((Sources::new(settings, Progress::events(environment.terminal), stop), signals))
+}
+
+/// The same, saying nothing: for those who print what was found themselves.
+pub(crate) fn quiet_sources(environment: &Environment) -> Result<(Sources, Signals), Problem> {
+    let stop = Stop::default();
+    let signals = Signals::set(&stop);
+    let settings = Settings::of(&environment.variables)?;
+    Ok((Sources::new(settings, aiperf_source::Events::none(), stop), signals))
+}
+
+/// Whether the first record makes a fixed schedule of a run, as far as the format is known.
+pub(crate) fn promotes(sources: &Sources, plan: &Plan) -> Result<Option<bool>, SourceError> {
+    let Some(format) = plan.format.and_then(formats::of_name) else { return Ok(None) };
+    let fetched = OnceCell::new();
+    let timing = timing(sources, plan, &fetched, format)?;
+    Ok(timing.ok().map(|timing| timing.promotes && timing.timestamp))
 }
 
 /// The reference that `text` is, if it is one. A local path is not.
@@ -107,38 +124,47 @@ impl<'a> Anywhere<'a> {
 
 impl Remote {
     fn fetched(&self) -> Result<&Fetched, SourceError> {
-        if let Some(fetched) = self.fetched.get() {
-            return Ok(fetched);
-        }
-        let fetched = fetch(&self.sources, &self.plan)?;
-        Ok(self.fetched.get_or_init(|| fetched))
+        once(&self.fetched, &self.sources, &self.plan)
     }
+}
 
-    /// What times the first record carries, from as few bytes as it takes.
-    fn timing(&self, format: FileFormat) -> Result<Result<Timing, String>, SourceError> {
-        const STEPS: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
-        let columnar = self.plan.files().next().is_some_and(|(name, _)| is_columnar(name));
-        if columnar {
-            let first = self.sources.fetch_first(&self.plan)?;
-            return Ok(Files.first_record_timing(&first.path, format));
-        }
-        for most in STEPS {
-            let leading = self.sources.leading(&self.plan, most)?;
-            let Some(text) = aiperf_dataset::decoded_head(&leading.bytes) else {
-                // Columnar after all, whatever its name.
-                break;
-            };
-            let lines = usize::from(format_is_csv(format)) + 1;
-            if let Some(head) = whole_lines(&text, lines, leading.whole) {
-                return Ok(with_head(head, |path| Files.first_record_timing(path, format)));
-            }
-            if leading.whole {
-                break;
-            }
-        }
-        let fetched = self.fetched()?;
-        Ok(Files.first_record_timing(fetched.view.path(), format))
+fn once<'a>(cell: &'a OnceCell<Fetched>, sources: &Sources, plan: &Plan) -> Result<&'a Fetched, SourceError> {
+    if let Some(fetched) = cell.get() {
+        return Ok(fetched);
     }
+    let fetched = fetch(sources, plan)?;
+    Ok(cell.get_or_init(|| fetched))
+}
+
+/// What times the first record carries, from as few bytes as it takes.
+fn timing(
+    sources: &Sources,
+    plan: &Plan,
+    fetched: &OnceCell<Fetched>,
+    format: FileFormat,
+) -> Result<Result<Timing, String>, SourceError> {
+    const STEPS: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
+    let columnar = plan.files().next().is_some_and(|(name, _)| is_columnar(name));
+    if columnar {
+        let first = sources.fetch_first(plan)?;
+        return Ok(Files.first_record_timing(&first.path, format));
+    }
+    for most in STEPS {
+        let leading = sources.leading(plan, most)?;
+        let Some(text) = aiperf_dataset::decoded_head(&leading.bytes) else {
+            // Columnar after all, whatever its name.
+            break;
+        };
+        let lines = usize::from(format_is_csv(format)) + 1;
+        if let Some(head) = whole_lines(&text, lines, leading.whole) {
+            return Ok(with_head(head, |path| Files.first_record_timing(path, format)));
+        }
+        if leading.whole {
+            break;
+        }
+    }
+    let fetched = once(fetched, sources, plan)?;
+    Ok(Files.first_record_timing(fetched.view.path(), format))
 }
 
 impl DatasetProbe for Anywhere<'_> {
@@ -153,7 +179,7 @@ impl DatasetProbe for Anywhere<'_> {
 
     fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
         match self.remote.get() {
-            Some(remote) => self.told(remote.timing(format))?,
+            Some(remote) => self.told(timing(&remote.sources, &remote.plan, &remote.fetched, format))?,
             None => Files.first_record_timing(path, format),
         }
     }

@@ -180,3 +180,155 @@ fn the_schedule_is_decided_before_the_data_are_downloaded() {
 fn big_trace() -> Vec<u8> {
     TRACE.repeat(1_000)
 }
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn resolve_shows_what_would_run_and_reads_no_data() {
+    let hub = hub();
+    let machine = Machine::new(&hub);
+    let output = machine.aiperf(&["dataset", "resolve", "hf://org/trace", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let shown: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(shown["resolved_version"].as_str().unwrap().len(), 40);
+    assert_eq!(shown["defaults"]["block_size"], 512);
+    assert_eq!(
+        (&shown["pinned"], &shown["cached"], &shown["fixed_schedule"]),
+        (&false.into(), &false.into(), &Value::Null)
+    );
+    assert_eq!(shown["files"][0]["path"], "trace.jsonl");
+    assert_eq!(shown["bytes"], TRACE.len());
+    assert!(hub.storage_log().is_empty());
+    let output = machine.aiperf(&["dataset", "resolve", "hf://org/trace", "--first-record"]);
+    let text = stdout(&output);
+    assert!(text.contains("fixed schedule   yes") && text.contains("mooncake_trace (by manifest)"), "{text}");
+    let local = machine.home.path().join("x.jsonl");
+    std::fs::write(&local, TRACE).unwrap();
+    let output = machine.aiperf(&["dataset", "resolve", "x.jsonl", "--json"]);
+    let shown: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&shown["resolved_version"], &shown["format"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn fetch_fills_the_cache_for_offline_runs_and_goes_on_after_a_failure() {
+    let hub = hub();
+    let mut machine = Machine::new(&hub);
+    let output = machine.aiperf(&["dataset", "fetch", "hf://org/none", "hf://org/trace"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stdout(&output).starts_with("Remote dataset hf://org/trace: using hf://datasets/org/trace@"));
+    assert!(stderr(&output).contains("datasets/org/none was not found"));
+    hub.clear_logs();
+    let again = machine.aiperf(&["dataset", "fetch", "--json", "hf://org/trace"]);
+    let shown: Value = serde_json::from_str(&stdout(&again)).unwrap();
+    assert_eq!(shown[0]["files"][0]["sha256"].as_str().unwrap().len(), 64);
+    assert!(hub.storage_log().is_empty());
+    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
+    machine.set("HF_ENDPOINT", "http://127.0.0.1:9");
+    let output = machine.profile(&["--input-file", "hf://org/trace"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(machine.summary()["metadata"]["dataset"]["offline"], true);
+}
+
+#[test]
+fn publish_check_finds_what_would_not_run_in_the_words_of_a_run() {
+    let machine = Machine::new(&hub());
+    let dir = machine.home.path().join("set");
+    std::fs::create_dir(&dir).unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).unwrap();
+    let check = || machine.aiperf(&["dataset", "publish-check", "set", "--json"]);
+    write("trace.jsonl", TRACE);
+    let output = check();
+    assert_eq!(output.status.code(), Some(1));
+    let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!(found["findings"][0]["message"].as_str().unwrap().contains("has no aiperf.json"), "{found}");
+    let suggested = &found["suggested"];
+    assert_eq!((&suggested["path"], &suggested["format"]), (&"trace.jsonl".into(), &"mooncake_trace".into()));
+    write("aiperf.json", suggested.to_string().as_bytes());
+    let output = check();
+    assert_eq!(stdout(&output).contains("\"ok\": true"), output.status.code() == Some(0));
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    // Each fault is one here and in a run, with the same text.
+    for manifest in [
+        "{\"path\": \"../x\", \"format\": \"mooncake_trace\"}",
+        "{\"path\": \"none.jsonl\", \"format\": \"mooncake_trace\"}",
+        "{\"path\": \"trace.jsonl\", \"format\": \"no_such\"}",
+        "{\"path\": \"trace.jsonl\"}",
+        "{\"path\": \"trace.jsonl\", \"format\": \"mooncake_trace\", \"block_size\": 0}",
+        "[]",
+        "<html>",
+    ] {
+        write("aiperf.json", manifest.as_bytes());
+        let found: Value = serde_json::from_str(&stdout(&check())).unwrap();
+        let message = found["findings"][0]["message"].as_str().unwrap().to_owned();
+        let hub = StubHub::start(&[(
+            "org/set",
+            StubRepo::new(&[("aiperf.json", manifest.as_bytes()), ("trace.jsonl", TRACE)]),
+        )]);
+        let reader = Machine::new(&hub);
+        let refused = reader.aiperf(&["dataset", "resolve", "hf://org/set"]);
+        assert_eq!(refused.status.code(), Some(2), "{manifest}");
+        assert!(stderr(&refused).contains(&message), "{manifest}: {message}\n{}", stderr(&refused));
+    }
+    write("aiperf.json", b"{\"path\": \"trace.jsonl\", \"format\": \"mooncake_trace\"}");
+    write("trace.jsonl", b"{\"timestamp\": 0, \"text_input\": \"hf_abcdefghijklmnopqrstuvwxyz\", \"output_length\": 1}\n{\"broken\"\n");
+    let output = machine.aiperf(&["dataset", "publish-check", "set"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("error trace.jsonl")
+            && text.contains("warning trace.jsonl:1: it holds what looks like a credential"),
+        "{text}"
+    );
+    assert!(!text.contains("hf_abc"), "{text}");
+}
+
+/// No credential in any output, stream or cache file.
+#[test]
+fn canaries_stay_where_they_were_put() {
+    fn files(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+        for entry in std::fs::read_dir(directory).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                files(&entry.path(), found);
+            } else {
+                found.push(entry.path());
+            }
+        }
+    }
+    let hub = StubHub::start(&[
+        ("org/trace", StubRepo::new(&[("aiperf.json", MANIFEST), ("lfs:trace.jsonl", TRACE)])),
+        ("org/off", StubRepo { disabled: true, ..StubRepo::default() }),
+    ]);
+    for token in ["hf_good", "hf_canary"] {
+        let mut machine = Machine::new(&hub);
+        machine.set("HF_TOKEN", token);
+        let presigned = "https://127.0.0.1:9/x.jsonl?X-Amz-Signature=canary1&X-Amz-Credential=canary2&X-Amz-Security-Token=canary3&part=1";
+        let mut said = String::new();
+        for arguments in [
+            &["--input-file", "hf://org/trace", "--log-level", "TRACE"][..],
+            &["--input-file", "hf://org/none"],
+            &["--input-file", "hf://org/off"],
+            &["--input-file", "hf://org/trace/x"],
+            &["--input-file", presigned, "--custom-dataset-type", "mooncake_trace"],
+            &["--input-file", "https://canary4:canary5@h/x"],
+        ] {
+            let output = machine.profile(arguments);
+            said += &stderr(&output);
+            said += &stdout(&output);
+        }
+        for command in ["resolve", "fetch"] {
+            let output = machine.aiperf(&["dataset", command, presigned]);
+            said += &stderr(&output);
+            said += &stdout(&output);
+        }
+        let mut all = Vec::new();
+        files(machine.home.path(), &mut all);
+        assert!(token != "hf_good" || all.len() > 5);
+        for path in all {
+            said += &String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default());
+        }
+        assert!(!said.contains("canary") && !said.contains("hf_good"), "{said}");
+        assert!(said.contains("part=1"));
+    }
+}

@@ -5,6 +5,7 @@ mod s3;
 mod web;
 
 use std::fmt;
+use std::path::PathBuf;
 
 use aiperf_config::redact_text;
 
@@ -27,6 +28,8 @@ pub enum Reference {
     S3(S3Reference),
     /// A file behind a URL.
     Web(WebReference),
+    /// A file or folder of this machine; never what [`Reference::parse`] reads.
+    Local(PathBuf),
 }
 
 impl Reference {
@@ -34,6 +37,11 @@ impl Reference {
     /// and `://`.
     pub fn is_reference(text: &str) -> bool {
         scheme(text).is_some()
+    }
+
+    /// A reference where `text` is one, else the path that it is.
+    pub fn of_argument(text: &str) -> Result<Reference, SourceError> {
+        if Self::is_reference(text) { Self::parse(text) } else { Ok(Reference::Local(text.into())) }
     }
 
     /// Reads a reference.
@@ -61,6 +69,7 @@ impl Reference {
             Reference::Hub(hub) => hub.typed.clone(),
             Reference::S3(s3) => s3.typed.clone(),
             Reference::Web(web) => web.url.typed(),
+            Reference::Local(path) => path.display().to_string(),
         }
     }
 }

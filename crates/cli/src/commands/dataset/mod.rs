@@ -1,6 +1,10 @@
 //! `aiperf dataset …`: what can be done with data without sending it. One line per subcommand.
 
+mod fetch;
 mod from_run;
+mod publish_check;
+mod reference;
+mod resolve;
 
 use clap::{ArgMatches, Command};
 
@@ -15,8 +19,11 @@ struct Subcommand {
 }
 
 /// All of them, in the order of the help.
-const ALL: [Subcommand; 2] = [
+const ALL: [Subcommand; 5] = [
     Subcommand { command: || datasets::command("list"), run: datasets::run },
+    Subcommand { command: resolve::command, run: resolve::run },
+    Subcommand { command: fetch::command, run: fetch::run },
+    Subcommand { command: publish_check::command, run: publish_check::run },
     Subcommand { command: from_run::command, run: from_run::run },
 ];
 

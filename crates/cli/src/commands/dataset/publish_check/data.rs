@@ -1,0 +1,282 @@
+//! The data of a folder that is to be published.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use aiperf_config::FileFormat;
+use aiperf_dataset::decoded_head;
+use aiperf_source::{Plan, is_parquet, is_skipped};
+use serde_json::{Map, Value};
+
+use super::finding::{Finding, Level};
+
+/// Records that are read unless all are asked for.
+const RECORDS: u64 = 1_000;
+/// Bytes of a file that are looked through for secrets and local paths.
+const LOOK: u64 = 64 << 20;
+/// A text file above this is better compressed.
+const LARGE: u64 = 100_000_000;
+/// Folders within folders.
+const DEEPEST: usize = 64;
+
+/// Every file below a folder, sorted.
+pub(super) fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![(directory.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                if depth < DEEPEST && entry.file_name() != ".git" {
+                    folders.push((path, depth + 1));
+                }
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A path as it is written in a manifest.
+pub(super) fn relative(directory: &Path, path: &Path) -> String {
+    path.strip_prefix(directory).unwrap_or(path).to_string_lossy().replace('\\', "/")
+}
+
+/// The digest of a file.
+pub(super) fn sha256(path: &Path) -> Option<String> {
+    aiperf_source::sha256_of_file(path).ok()
+}
+
+/// Looks at the data that a run would read.
+pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec<Finding>) {
+    let read: Vec<PathBuf> = plan.paths().map(|path| directory.join(path)).collect();
+    digest(plan, &read, findings);
+    let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
+    if let Some(format) = format {
+        records(directory, plan, format, all, findings);
+    }
+    if !plan.dropped.is_empty() {
+        findings.push(Finding::new(
+            Level::Warning,
+            super::MANIFEST,
+            format!("the folder holds more than is read; not read: {}", plan.dropped.join(", ")),
+            "Keep one split in the folder, or tell readers which one runs",
+        ));
+    }
+    for path in &read {
+        let name = relative(directory, path);
+        let size = path.metadata().map(|found| found.len()).unwrap_or_default();
+        let uncompressed = [".jsonl", ".json", ".csv"].iter().any(|ending| name.ends_with(ending));
+        if uncompressed && size > LARGE {
+            findings.push(Finding::new(
+                Level::Warning,
+                &name,
+                format!("it has {size} bytes and is not compressed"),
+                "Publish it as .jsonl.gz, and name that file in the manifest",
+            ));
+        }
+        if !is_parquet(&name) {
+            text(path, &name, all, findings);
+        }
+    }
+    unread(directory, &read, findings);
+}
+
+fn digest(plan: &Plan, read: &[PathBuf], findings: &mut Vec<Finding>) {
+    let [path] = read else { return };
+    let Some(found) = sha256(path) else { return };
+    match plan.promised_sha256() {
+        None => findings.push(Finding::new(
+            Level::Warning,
+            super::MANIFEST,
+            "it has no sha256, so that a damaged or replaced file is not noticed",
+            format!("Add \"sha256\": \"{found}\""),
+        )),
+        Some(promised) if promised == found => {}
+        Some(promised) => findings.push(Finding::error(
+            super::MANIFEST,
+            format!(
+                "sha256 does not match: the file has {}, and the manifest says {}",
+                &found[..12],
+                &promised[..12]
+            ),
+            format!("Set \"sha256\" to \"{found}\""),
+        )),
+    }
+}
+
+/// Reads the records as a run would.
+fn records(directory: &Path, plan: &Plan, format: FileFormat, all: bool, findings: &mut Vec<Finding>) {
+    let path = plan.folder_path().map_or_else(
+        || plan.paths().next().map(|path| directory.join(path)).unwrap_or_default(),
+        |folder| directory.join(folder),
+    );
+    let block_size = plan.block_size.and_then(|size| u32::try_from(size).ok());
+    let most = if all { None } else { Some(RECORDS) };
+    let (faults, count) = crate::commands::faults(&path, format, block_size, most, 10);
+    for fault in &faults {
+        let text = fault.to_string().replace(&format!("{}/", directory.display()), "");
+        let mut finding = Finding::error(
+            &plan.paths().next().unwrap_or_default(),
+            format!("it does not look like {}: {text}", format.name()),
+            "Correct the record, or declare another format",
+        );
+        finding.line = between_line(&text);
+        findings.push(finding);
+    }
+    if count > faults.len() as u64 {
+        let more = count - faults.len() as u64;
+        findings.push(Finding::error(
+            super::MANIFEST,
+            format!("{more} more records have faults"),
+            "Correct the first ones, and check again",
+        ));
+    }
+}
+
+fn between_line(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(", line ").or_else(|| text.split_once(':'))?;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// What should not be in published text.
+fn text(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) {
+    let mut bytes = Vec::new();
+    let Ok(file) = std::fs::File::open(path) else { return };
+    if file.take(LOOK).read_to_end(&mut bytes).is_err() {
+        return;
+    }
+    let Some(text) = decoded_head(&bytes) else { return };
+    let most = if all { usize::MAX } else { RECORDS as usize };
+    let mut said = [false; 2];
+    for (index, line) in text.split(|byte| *byte == b'\n').take(most).enumerate() {
+        let line = String::from_utf8_lossy(line);
+        let looks: [(bool, &str, &str); 2] = [
+            (
+                has_secret(&line),
+                "it holds what looks like a credential",
+                "Take it out, and revoke it where it was real",
+            ),
+            (
+                has_local_path(&line),
+                "it names a file of this machine, which others do not have",
+                "Put the media into the records as data: URLs, or name them by https: URLs",
+            ),
+        ];
+        for (said, (found, message, fix)) in said.iter_mut().zip(looks) {
+            if found && !std::mem::replace(said, true) {
+                let mut finding = Finding::new(Level::Warning, name, message, fix);
+                finding.line = Some(index as u64 + 1);
+                findings.push(finding);
+            }
+        }
+    }
+}
+
+fn has_secret(line: &str) -> bool {
+    let token = |marker: &str, length: usize| {
+        line.match_indices(marker).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            let rest = &line.as_bytes()[at + marker.len()..];
+            !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
+                && rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count() >= length
+        })
+    };
+    token("hf_", 20) || token("AKIA", 16) || aiperf_config::redact_text(line) != line
+}
+
+fn has_local_path(line: &str) -> bool {
+    if line.contains("file:/") {
+        return true;
+    }
+    let Ok(Value::Object(record)) = serde_json::from_str::<Value>(line) else { return false };
+    let media = |key: &str| ["image", "audio", "video"].iter().any(|kind| key.starts_with(kind));
+    let is_local = |text: &str| !text.is_empty() && !text.contains(':') && text.contains(['/', '.']);
+    record.iter().any(|(key, value)| media(key) && any_text(value, &is_local))
+}
+
+/// Whether a text in a value passes.
+fn any_text(value: &Value, test: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(string) => string.len() < 4096 && test(string),
+        Value::Array(list) => list.iter().any(|value| any_text(value, test)),
+        Value::Object(object) => object.values().any(|value| any_text(value, test)),
+        _ => false,
+    }
+}
+
+/// Files that no run reads.
+fn unread(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
+    let names: Vec<String> = files_below(directory)
+        .into_iter()
+        .filter(|path| !read.contains(path))
+        .map(|path| relative(directory, &path))
+        .filter(|name| !name.split('/').any(|part| part.starts_with('.')))
+        .filter(|name| !name.rsplit('/').next().is_some_and(is_skipped))
+        .collect();
+    if names.is_empty() {
+        return;
+    }
+    let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    let more = names.len().checked_sub(6).map_or(String::new(), |more| format!(" and {} more", more + 1));
+    findings.push(Finding::new(
+        Level::Warning,
+        super::MANIFEST,
+        format!("a run does not read {shown}{more}"),
+        "Leave them out, or tell readers how to run them",
+    ));
+}
+
+/// The manifest that would do for these data.
+pub(super) fn suggested(directory: &Path, plan: &Plan) -> Value {
+    let mut manifest = Map::new();
+    let path = plan.folder_path().map_or_else(
+        || plan.paths().next().unwrap_or_default(),
+        |folder| {
+            if folder.is_empty() { ".".to_owned() } else { folder.to_owned() }
+        },
+    );
+    manifest.insert("path".into(), path.clone().into());
+    if let Some(format) = plan.format {
+        manifest.insert("format".into(), format.into());
+    }
+    if let Some(size) = plan.block_size {
+        manifest.insert("block_size".into(), size.into());
+    }
+    if plan.folder_path().is_none()
+        && let Some(sha256) = sha256(&directory.join(path))
+    {
+        manifest.insert("sha256".into(), sha256.into());
+    }
+    Value::Object(manifest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_known_by_their_shape() {
+        for line in [
+            "{\"text\": \"hf_abcdefghijklmnopqrstuvwxyz\"}",
+            "AKIAABCDEFGHIJKLMNOP",
+            "https://h/x?X-Amz-Signature=abc",
+        ] {
+            assert!(has_secret(line), "{line}");
+        }
+        for line in ["half_abcdefghijklmnopqrstuvwxyz", "hf_short", "https://h/x?page=2", "AKIA"] {
+            assert!(!has_secret(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn local_media_are_told_from_those_that_travel() {
+        assert!(has_local_path("{\"image\": \"pictures/a.png\"}"));
+        assert!(has_local_path("{\"text\": \"see file:///home/me/x\"}"));
+        assert!(!has_local_path("{\"image\": \"data:image/png;base64,AA/B.\", \"text\": \"a/b.c\"}"));
+        assert!(!has_local_path("{\"images\": [\"https://h/a.png\"]}"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What `resolve` and `fetch` say about a reference.
+
+use std::fmt::Write as _;
+
+use aiperf_config::FileFormat;
+use aiperf_source::{Plan, Presence, Provenance, Reference};
+use serde_json::{Value, json};
+
+use crate::remote;
+
+/// The JSON object of one reference.
+pub(super) fn json(
+    plan: &Plan,
+    present: &[Presence],
+    fetched: Option<&Provenance>,
+    scheduled: Option<bool>,
+) -> Value {
+    let mut value = json!({
+        "reference": plan.reference.redacted(),
+        "resolved_reference": plan.resolved_reference,
+        "resolved_version": plan.version,
+        "pinned": plan.pinned,
+        "format": plan.format,
+        "format_source": plan.format_source.map(aiperf_source::FormatSource::name),
+        "defaults": { "block_size": plan.block_size },
+        "requires": { "endpoint_types": plan.endpoint_types, "max_context_tokens": plan.max_context_tokens },
+        "files": plan.files().zip(present).enumerate().map(|(index, ((name, size), present))| {
+            let fetched = fetched.and_then(|fetched| fetched.files.get(index));
+            json!({
+                "path": name,
+                "size": fetched.map_or(size, |(_, size, _)| Some(*size)),
+                "sha256": fetched.map(|(_, _, sha256)| sha256).or(present.sha256.as_ref()),
+                "cached": present.cached,
+            })
+        }).collect::<Vec<_>>(),
+        "bytes": fetched.map(Provenance::bytes).or_else(|| plan.bytes()),
+        "cached": present.iter().all(|file| file.cached),
+        "dropped": plan.dropped,
+        "fixed_schedule": scheduled,
+        "manifest": plan.manifest.as_ref().map(|mark| json!({ "path": mark.path, "sha256": mark.sha256 })),
+    });
+    if plan.offline {
+        value["offline"] = json!(true);
+    }
+    value
+}
+
+/// The same for people.
+pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(out, "{name:<16} {value}");
+    };
+    line("reference", &plan.reference.redacted());
+    line("exact reference", &plan.resolved_reference);
+    let version = plan.version.as_deref().unwrap_or("none");
+    let pinned = if plan.pinned { "named by the reference" } else { "the newest" };
+    line("version", &format!("{version} ({pinned})"));
+    match (plan.format, plan.format_source) {
+        (Some(format), Some(source)) => line("format", &format!("{format} (by {})", source.name())),
+        _ => line("format", "found by the first record of the downloaded data"),
+    }
+    if let Some(size) = plan.block_size {
+        line("block size", &size.to_string());
+    }
+    if let Some(types) = &plan.endpoint_types {
+        line("endpoint types", &types.join(", "));
+    }
+    if let Some(tokens) = plan.max_context_tokens {
+        line("context tokens", &tokens.to_string());
+    }
+    let bytes = plan.bytes().map_or_else(|| "size unknown".to_owned(), remote::size);
+    line("files", &format!("{}, {bytes}", plan.count()));
+    for ((name, size), present) in plan.files().zip(present) {
+        let size = size.map_or_else(|| "size unknown".to_owned(), remote::size);
+        let place = match (&plan.reference, present.cached) {
+            (Reference::Local(_), _) => "",
+            (_, true) => ", cached",
+            (_, false) => ", not cached",
+        };
+        line("", &format!("{} ({size}{place})", aiperf_source::printable(name)));
+    }
+    if !plan.dropped.is_empty() {
+        line("not read", &aiperf_source::printable(&plan.dropped.join(", ")));
+    }
+    line(
+        "fixed schedule",
+        match scheduled {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "not known before the first record is read (--first-record)",
+        },
+    );
+    out
+}
+
+/// Whether the run would play a recorded schedule, as far as the format tells.
+pub(super) fn scheduled_by_format(format: Option<&str>) -> Option<bool> {
+    let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == format)?;
+    (!aiperf_dataset::format(format).promotes).then_some(false)
+}
