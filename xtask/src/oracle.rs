@@ -61,7 +61,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
             }
         };
         say(&format!("{:32} {verdict}", case.name));
-        found.iter().for_each(|line| say(&format!("    {line}")));
+        for line in &found {
+            say(&format!("    {line}"));
+        }
     }
     Ok(if differ { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

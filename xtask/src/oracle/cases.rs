@@ -1,6 +1,7 @@
 //! Which commands are compared.
 
 /// One command.
+#[derive(Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     /// Below the folder of samples.
@@ -11,12 +12,14 @@ pub(crate) struct Case {
     pub(crate) block: Option<usize>,
     /// Why the two differ on purpose.
     pub(crate) intended: Option<&'static str>,
+    /// Conversations have other names; they are matched by the order in which they start.
+    pub(crate) by_order: bool,
     /// One of the two refuses it, which then counts as no request.
     pub(crate) may_fail: bool,
 }
 
 const fn case(name: &'static str, file: &'static str, arguments: &'static str) -> Case {
-    Case { name, file, arguments, block: None, intended: None, may_fail: false }
+    Case { name, file, arguments, block: None, intended: None, by_order: false, may_fail: false }
 }
 
 /// Prompts that are made, of blocks of so many tokens.
@@ -26,6 +29,10 @@ const fn made(block: usize, case: Case) -> Case {
 
 const fn intended(why: &'static str, case: Case) -> Case {
     Case { intended: Some(why), ..case }
+}
+
+const fn by_order(case: Case) -> Case {
+    Case { by_order: true, ..case }
 }
 
 const fn may_fail(case: Case) -> Case {
@@ -112,11 +119,11 @@ pub(crate) const CASES: &[Case] = &[
         "raw_payload.jsonl",
         "--endpoint-type chat --custom-dataset-type raw_payload --concurrency 1 --request-count 4",
     ),
-    case(
+    by_order(case(
         "raw_payload-folder",
         "raw_payload_dir",
         "--endpoint-type chat --custom-dataset-type raw_payload --concurrency 1 --num-conversations 2",
-    ),
+    )),
     case(
         "inputs_json",
         "inputs.json",

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::cases::Case;
 
 /// One request that was sent.
+#[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) conversation: String,
     pub(crate) turn: u64,
@@ -21,6 +22,7 @@ type Prompt = Vec<u32>;
 
 /// What differs, a line each.
 pub(crate) fn compare(case: &Case, theirs: &[Request], ours: &[Request]) -> Vec<String> {
+    let (theirs, ours) = (&named(case, theirs)[..], &named(case, ours)[..]);
     let mut lines = Vec::new();
     if theirs.len() != ours.len() {
         lines.push(format!("the reference sent {} request(s), we {}", theirs.len(), ours.len()));
@@ -52,6 +54,20 @@ pub(crate) fn compare(case: &Case, theirs: &[Request], ours: &[Request]) -> Vec<
         }
     }
     lines
+}
+
+/// Requests with their conversations named by the order in which they start, where the case asks for that.
+fn named(case: &Case, requests: &[Request]) -> Vec<Request> {
+    let mut known: Vec<String> = Vec::new();
+    let mut all = requests.to_vec();
+    for request in all.iter_mut().filter(|_| case.by_order) {
+        let place = known.iter().position(|id| *id == request.conversation).unwrap_or_else(|| {
+            known.push(request.conversation.clone());
+            known.len() - 1
+        });
+        request.conversation = format!("conversation {place}");
+    }
+    all
 }
 
 /// Bodies by conversation, turn and how often it was met before; made prompts are replaced by their lengths.
