@@ -108,6 +108,13 @@ impl Reshape {
         ((length - shared * self.block) as f64 * self.prompt).floor() as u64
     }
 
+    /// Tokens that a row becomes.
+    pub(crate) fn length(&self, shared: u64, length: u64) -> u64 {
+        let prefix = self.prefix_blocks(shared).saturating_mul(self.block);
+        let total = prefix.saturating_add(self.prompt_tokens(shared, length));
+        self.most.map_or(total, |most| total.min(most))
+    }
+
     /// How many ids are new with a row, of which `shared` leading blocks are not.
     pub(crate) fn fresh(&self, shared: u64, length: u64) -> u64 {
         let blocks = self.prefix_blocks(shared);
@@ -119,10 +126,8 @@ impl Reshape {
     /// The ids and the length of a row after its plan.
     pub(crate) fn apply(&self, plan: &Plan, ids: &[i64], length: u64) -> Reshaped {
         let blocks = self.prefix_blocks(plan.shared);
-        let prompt = self.prompt_tokens(plan.shared, length);
         let fresh = self.fresh(plan.shared, length);
-        let mut total = blocks.saturating_mul(self.block).saturating_add(prompt);
-        total = self.most.map_or(total, |most| total.min(most));
+        let total = self.length(plan.shared, length);
         let kept = total.div_ceil(self.block);
         let prefix = ids.iter().take(plan.shared as usize).flat_map(|id| {
             let first = id.wrapping_mul(self.copies);

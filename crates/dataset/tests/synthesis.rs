@@ -192,6 +192,22 @@ fn ids_too_large_to_be_multiplied_are_an_error_that_names_the_flags() {
     assert!(error.contains("too large") && error.contains("--synthesis-prefix-len-multiplier"), "{error}");
 }
 
+#[test]
+fn a_multiplier_that_no_memory_holds_is_refused_by_the_line_it_is_too_much_for() {
+    for synthesis in [
+        Synthesis { prompt_len: 1e9, ..Synthesis::default() },
+        Synthesis { prefix_len: 1e12, ..Synthesis::default() },
+    ] {
+        let error = changed(hashes(), synthesis).err().unwrap().to_string();
+        assert!(
+            error.contains("mooncake_hash.jsonl:1: ") && error.contains("--synthesis-max-isl"),
+            "{error}"
+        );
+        let capped = changed(hashes(), Synthesis { max_isl: Some(2000), ..synthesis }).unwrap();
+        assert!(prompts(&*capped).iter().all(|prompt| prompt.len() <= 2010));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 

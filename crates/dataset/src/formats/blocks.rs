@@ -8,7 +8,7 @@ use aiperf_tokenize::Text;
 use aiperf_tokenize::seed::{Streams, below};
 
 use crate::identity::Identity;
-use crate::index::IDENTITY_RECORDS;
+use crate::index::{IDENTITY_RECORDS, row_fault};
 use crate::json::{self, Fault, Field};
 use crate::open::Opening;
 use crate::prompt::Prompts;
@@ -231,6 +231,14 @@ impl BlockCheck {
             let read = blocks(&text, row).map_err(|fault| changed(turns.files, row, fault))?;
             let Some((length, ids)) = read else { continue };
             let shared = counting.reshape.shared(&ids, length, |id| counting.met.get(id) == 2);
+            let reshaped = counting.reshape.length(shared, length);
+            if reshaped > LONGEST_INPUT as u64 {
+                let rule = format!(
+                    "the multipliers make {reshaped} tokens of its {length}, and {LONGEST_INPUT} are the most; lower \
+                     --synthesis-prefix-len-multiplier and --synthesis-prompt-len-multiplier, or set --synthesis-max-isl"
+                );
+                return Err(row_fault(turns.files, row, Fault::new("input_length", rule)));
+            }
             plans.push(Plan { shared, fresh: next, shift: 0 });
             planned.push(number);
             let fresh = i64::try_from(counting.reshape.fresh(shared, length)).map_err(|_| too_large())?;
