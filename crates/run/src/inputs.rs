@@ -31,7 +31,8 @@ struct State {
 impl State {
     fn write(&mut self, entry: &InputEntry) {
         self.next += 1;
-        if self.failure.is_some() {
+        // A conversation that only starts others sends nothing.
+        if self.failure.is_some() || entry.bodies.is_empty() {
             return;
         }
         let Some(writer) = &mut self.writer else { return };
@@ -90,10 +91,11 @@ impl Inputs {
         complete: bool,
     ) -> io::Result<PathBuf> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while complete && state.failure.is_none() && state.next < dataset.len().known() {
+        let count = dataset.len().known() + dataset.children();
+        while complete && state.failure.is_none() && state.next < count {
             state.catch_up();
             let index = state.next;
-            if index >= dataset.len().known() {
+            if index >= count {
                 break;
             }
             // A conversation that cannot be made ended the run already.
