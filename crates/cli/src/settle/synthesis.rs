@@ -40,9 +40,17 @@ pub(super) fn settle(typed: &Typed, format: &Format) -> Result<Synthesis, UsageE
             [] => format!("none of these flags acts on {name}"),
             flags => format!("of these flags {} act on {name}", flags.join(", ")),
         };
+        let replayed = format.takes("--replay-speedup");
+        let (reason, fix) = match flag {
+            "--synthesis-speedup-ratio" if replayed => ("", "use --replay-speedup".to_owned()),
+            _ if replayed => {
+                ("its prompts are sent as they were recorded, and ", format!("drop {}", typed.name(flag)))
+            }
+            _ => ("", format!("drop {}", typed.name(flag))),
+        };
         return Err(UsageError::combination(
-            format!("{} does not act on {name}: {acting}", typed.name(flag)),
-            format!("drop {}", typed.name(flag)),
+            format!("{} does not act on {name}: {reason}{acting}", typed.name(flag)),
+            fix,
         ));
     }
     let factor = |flag| typed.number(flag).unwrap_or(1.0);

@@ -175,6 +175,18 @@ fn recorded_lengths_are_limit_and_least_and_a_canceled_request_asks_for_one_toke
 }
 
 #[test]
+fn a_cap_limits_both_lengths_and_long_prompts_can_be_left_out() {
+    let run = replay("--replay-speedup 20 --synthesis-max-osl 3 --synthesis-max-isl 15");
+    let body = run.body("Alpha: list two harbours.");
+    assert_eq!((&body["max_tokens"], &body["min_tokens"]), (&json!(3), &json!(3)));
+    assert_eq!(run.sent().len(), 6);
+    let longer = replay("--replay-speedup 20 --synthesis-output-len-multiplier 2");
+    assert_eq!(longer.body("Alpha: list two harbours.")["min_tokens"], 8);
+    // A canceled request asks for one token, and twice that.
+    assert_eq!(longer.body("Beta: name a kite. Red kite. Again.")["min_tokens"], 2);
+}
+
+#[test]
 fn cache_hints_are_forwarded_per_row_and_survive_a_speed_up() {
     let run = replay("--replay-speedup 20");
     let hints = |prompt: &str| {
@@ -363,8 +375,16 @@ fn what_does_not_go_together_is_refused_before_anything_starts() {
             "--extra-inputs max_tokens:6",
             &["row 7", "--synthesis-max-osl", "--no-force-min-tokens"],
         ),
-        ("baseten.parquet", "--synthesis-speedup-ratio 2", &["--synthesis-speedup-ratio"]),
-        ("baseten.parquet", "--synthesis-prompt-len-multiplier 2", &["--synthesis-prompt-len-multiplier"]),
+        (
+            "baseten.parquet",
+            "--synthesis-speedup-ratio 2",
+            &["--synthesis-speedup-ratio", "--replay-speedup"],
+        ),
+        (
+            "baseten.parquet",
+            "--synthesis-prompt-len-multiplier 2",
+            &["--synthesis-prompt-len-multiplier", "as they were recorded"],
+        ),
     ] {
         let message = refused(name, line);
         for part in parts {

@@ -19,7 +19,7 @@ use std::time::Duration;
 use aiperf_config::{EndpointKind, FileFormat, TraceReplay};
 use aiperf_tokenize::seed::stream;
 
-use self::limits::{Limits, contradiction};
+use self::limits::contradiction;
 use self::plan::{LeftOut, Options, Plan, plan};
 use self::read::{Read, Wanted, read};
 use self::row::Row;
@@ -27,6 +27,7 @@ use self::trace::{Extras, Trace};
 use super::{Files, FirstTimes, Format, check_one_file};
 use crate::open::Opening;
 use crate::parquet::Table;
+use crate::synthesis::Outputs;
 use crate::{Dataset, DatasetError, Note};
 
 pub(crate) const FORMAT: Format = Format {
@@ -40,6 +41,9 @@ pub(crate) const FORMAT: Format = Format {
         "--inter-turn-delay-cap-seconds",
         "--ignore-trace-delays",
         "--num-dataset-entries",
+        "--synthesis-output-len-multiplier",
+        "--synthesis-max-isl",
+        "--synthesis-max-osl",
         "--trace-session-sample-ratio",
         "--replay-speedup",
         "--max-idle-gap-cap-seconds",
@@ -105,8 +109,8 @@ fn options(opening: &Opening<'_>, replay: &TraceReplay) -> Options {
         session_column: replay.session_column,
         sample_ratio: replay.session_sample_ratio,
         window: if opening.context.fixed_schedule { opening.file.window } else { (None, None) },
-        most_input: None,
-        limits: Limits::default(),
+        most_input: opening.file.synthesis.max_isl,
+        outputs: Outputs::new(&opening.file.synthesis),
         speedup: replay.speedup,
         open_loop: replay.open_loop,
         strict: replay.strict,
@@ -158,6 +162,9 @@ fn notes(plan: &Plan, canceled: u64, uncapped: bool) -> Vec<Note> {
     }
     if plan.left_out.sampled > 0 {
         notes.push(Note::NotSampled { rows: plan.left_out.sampled });
+    }
+    if plan.left_out.input > 0 {
+        notes.push(Note::LongerThanAsked { rows: plan.left_out.input });
     }
     if plan.left_out.window > 0 {
         notes.push(Note::OutsideWindow { rows: plan.left_out.window });

@@ -3,30 +3,16 @@
 use serde_json::{Map, Value};
 
 use super::row::Row;
-
-/// Changes to recorded output lengths.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Limits {
-    /// Factor on every length.
-    pub(super) multiplier: f64,
-    /// Longest answer, tokens.
-    pub(super) most: Option<u32>,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { multiplier: 1.0, most: None }
-    }
-}
+use crate::synthesis::Outputs;
 
 /// Turns recorded lengths into limits; how many had to be raised to 1. A request whose answer was cancelled before
 /// its first token asks for one.
-pub(super) fn limit(rows: &mut [Row], limits: Limits) -> u64 {
+pub(super) fn limit(rows: &mut [Row], outputs: Outputs) -> u64 {
     let mut raised = 0;
     for row in rows {
         raised += u64::from(row.output_tokens == 0);
-        let wanted = (f64::from(row.output_tokens.max(1)) * limits.multiplier).round();
-        row.output_tokens = (wanted as u32).min(limits.most.unwrap_or(u32::MAX)).max(1);
+        let limit = outputs.limit(i64::from(row.output_tokens));
+        row.output_tokens = u32::try_from(limit).unwrap_or(u32::MAX);
     }
     raised
 }
@@ -49,6 +35,7 @@ pub(super) fn contradiction<'a>(
 
 #[cfg(test)]
 mod tests {
+    use aiperf_config::Synthesis;
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -60,23 +47,23 @@ mod tests {
         outputs.iter().zip(0..).map(of).collect()
     }
 
-    fn limited(outputs: &[u32], limits: Limits) -> (Vec<u32>, u64) {
+    fn limited(outputs: &[u32], output_len: f64, max_osl: Option<u64>) -> (Vec<u32>, u64) {
         let mut rows = rows(outputs);
-        let raised = limit(&mut rows, limits);
+        let synthesis = Synthesis { output_len, max_osl, ..Synthesis::default() };
+        let raised = limit(&mut rows, Outputs::new(&synthesis));
         (rows.iter().map(|row| row.output_tokens).collect(), raised)
     }
 
     #[test]
     fn recorded_lengths_are_limits_and_none_is_below_one() {
-        assert_eq!(limited(&[4, 0, 7], Limits::default()), (vec![4, 1, 7], 1));
+        assert_eq!(limited(&[4, 0, 7], 1.0, None), (vec![4, 1, 7], 1));
     }
 
     #[test]
     fn a_factor_comes_first_then_the_cap_then_the_floor() {
-        let limits = Limits { multiplier: 1.5, most: Some(8) };
-        assert_eq!(limited(&[3, 0, 100], limits).0, [5, 2, 8]);
-        assert_eq!(limited(&[3, 100], Limits { multiplier: 0.001, most: None }).0, [1, 1]);
-        assert_eq!(limited(&[3], Limits { multiplier: 1.0, most: Some(0) }).0, [1]);
+        assert_eq!(limited(&[3, 0, 100], 1.5, Some(8)).0, [4, 2, 8]);
+        assert_eq!(limited(&[3, 100], 0.001, None).0, [1, 1]);
+        assert_eq!(limited(&[3], 1.0, Some(0)).0, [1]);
     }
 
     #[test]
@@ -94,10 +81,10 @@ mod tests {
         fn limits_are_at_least_one_and_at_most_the_cap(
             outputs in prop::collection::vec(any::<u32>(), 1..20),
             multiplier in 0.0f64..10.0,
-            most in 1u32..1000,
+            most in 1u64..1000,
         ) {
-            let (limits, _) = limited(&outputs, Limits { multiplier, most: Some(most) });
-            prop_assert!(limits.iter().all(|limit| (1..=most).contains(limit)));
+            let (limits, _) = limited(&outputs, multiplier, Some(most));
+            prop_assert!(limits.iter().all(|limit| (1..=most).contains(&u64::from(*limit))));
         }
     }
 }

@@ -7,11 +7,12 @@ use aiperf_config::SessionColumn;
 use aiperf_tokenize::seed::Stream;
 
 use super::group::{Grouped, group};
-use super::limits::{Limits, limit};
+use super::limits::limit;
 use super::row::{NO_SESSION, Row};
 use super::session::{Values, name_the_rest, stronger};
 use super::{sample, timing};
 use crate::names::Names;
+use crate::synthesis::Outputs;
 
 /// The rows of a file, in its order.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ pub(super) struct Options {
     /// Rows with start ≤ t ≤ end are kept, recorded ms since the first event.
     pub(super) window: (Option<f64>, Option<f64>),
     /// Longest prompt, recorded tokens.
-    pub(super) most_input: Option<u32>,
-    pub(super) limits: Limits,
+    pub(super) most_input: Option<u64>,
+    pub(super) outputs: Outputs,
     pub(super) speedup: f64,
     pub(super) open_loop: bool,
     pub(super) strict: bool,
@@ -106,7 +107,7 @@ pub(super) fn plan(recorded: Recorded, options: &Options, names: &Names, draws: 
         });
     });
     left_out.input = counted(&mut rows, &mut |rows| {
-        rows.retain(|row| options.most_input.is_none_or(|most| row.input_tokens <= most));
+        rows.retain(|row| options.most_input.is_none_or(|most| u64::from(row.input_tokens) <= most));
     });
     timing::speed_up(&mut rows, options.speedup);
 
@@ -115,7 +116,7 @@ pub(super) fn plan(recorded: Recorded, options: &Options, names: &Names, draws: 
         conversations.split();
     }
     conversations.truncate(options.most_conversations);
-    let raised = limit(&mut conversations.rows, options.limits);
+    let raised = limit(&mut conversations.rows, options.outputs);
     for at in 0..conversations.len() {
         let range = conversations.range(at);
         let session = &mut conversations.rows[range];
@@ -154,7 +155,7 @@ mod tests {
             sample_ratio: None,
             window: (None, None),
             most_input: None,
-            limits: Limits::default(),
+            outputs: Outputs::new(&aiperf_config::Synthesis::default()),
             speedup: 1.0,
             open_loop: true,
             strict: false,
@@ -278,6 +279,16 @@ mod tests {
         let options = Options { most_conversations: 1, idle_gap_cap: Some(50.0), ..as_recorded() };
         let plan = planned(&SAMPLE, &options);
         assert_eq!(shown(&plan), [("8".to_owned(), vec![at(1, 0.0), at(3, 50.0)])]);
+    }
+
+    #[test]
+    fn rows_with_longer_prompts_than_wanted_are_left_out_by_their_recorded_length() {
+        let mut recorded = recorded(&SAMPLE);
+        recorded.rows[2].input_tokens = 15;
+        let options = Options { most_input: Some(14), ..as_recorded() };
+        let plan = plan(recorded, &options, &Names::new(1, true), &mut stream(1, "sample"));
+        assert_eq!(plan.left_out, LeftOut { input: 1, ..LeftOut::default() });
+        assert!(plan.conversations.rows.iter().all(|row| row.number != 2));
     }
 
     #[test]
