@@ -24,7 +24,7 @@ pub(crate) fn command() -> clap::Command {
         .arg(Arg::new("file").value_name("FILE").required(true))
 }
 
-/// Prints how many bodies of how many bytes and tokens were made.
+/// Prints how many bodies of how many bytes were made.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
     let file = matches.get_one::<String>("file").map(Path::new).ok_or_else(|| anyhow!("no file"))?;
     let tokenizer = Tokenizer::builtin();
@@ -47,9 +47,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
             (0..threads).map(|_| scope.spawn(|| prepare(dataset.as_ref(), &format, &next, &made))).collect();
         workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| anyhow!("a thread panicked"))?)
     })?;
-    let [bodies, bytes, tokens] =
-        [&made.bodies, &made.bytes, &made.tokens].map(|sum| sum.load(Ordering::Relaxed));
-    writeln!(std::io::stdout(), "{bodies} bodies, {bytes} bytes, {tokens} tokens")?;
+    let [bodies, bytes] = [&made.bodies, &made.bytes].map(|sum| sum.load(Ordering::Relaxed));
+    writeln!(std::io::stdout(), "{bodies} bodies, {bytes} bytes")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -57,7 +56,6 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
 struct Made {
     bodies: AtomicU64,
     bytes: AtomicU64,
-    tokens: AtomicU64,
 }
 
 fn prepare(dataset: &dyn Dataset, format: &Format, next: &AtomicU64, made: &Made) -> Result<()> {
@@ -68,11 +66,10 @@ fn prepare(dataset: &dyn Dataset, format: &Format, next: &AtomicU64, made: &Made
             return Ok(());
         }
         let conversation = dataset.build(index)?;
-        for (turn, said) in conversation.turns.iter().enumerate() {
+        for turn in 0..conversation.turns.len() {
             let body = format.render_alone(&conversation, turn);
             made.bodies.fetch_add(1, Ordering::Relaxed);
             made.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
-            made.tokens.fetch_add(said.text_tokens.unwrap_or(0), Ordering::Relaxed);
         }
     }
 }

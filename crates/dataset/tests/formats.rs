@@ -259,7 +259,8 @@ fn mooncake_hash_prompts_have_the_recorded_lengths_and_share_leading_blocks() {
             .map(|conversation| {
                 let mut tokens = Vec::new();
                 tokenizer.encode(text(&conversation.turns[0]), &mut tokens);
-                assert_eq!(conversation.turns[0].text_tokens, Some(tokens.len() as u64));
+                let known = conversation.turns[0].text_tokens;
+                assert!(known.is_none_or(|known| known == tokens.len() as u64));
                 tokens
             })
             .collect();

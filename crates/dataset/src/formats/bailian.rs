@@ -264,10 +264,10 @@ struct BailianRender {
 impl Render for BailianRender {
     fn turns(&self, text: &str, rows: &[Row], out: &mut Vec<Turn>) -> Result<(), Problem> {
         let fields = Fields::parse(text)?;
-        let text = self.prompts.text(fields.length.max(0) as u64, fields.hash_ids, rows[0])?;
+        let (text, text_tokens) = self.prompts.text(fields.length.max(0) as u64, fields.hash_ids, rows[0])?;
         out.push(Turn {
-            content: Content::text(text.text),
-            text_tokens: Some(text.tokens),
+            content: Content::text(text),
+            text_tokens,
             max_tokens: Some(self.outputs.limit(fields.output)),
             ..Turn::default()
         });

@@ -286,8 +286,13 @@ pub(crate) fn ids_of(text: &str) -> Result<Vec<i64>, Fault> {
 }
 
 impl BlockPrompts {
-    /// The prompt of a row.
-    pub(crate) fn text(&self, length: u64, ids: Field<'_>, row: Row) -> Result<Text, Problem> {
+    /// The prompt of a row, and its tokens where making it told them.
+    pub(crate) fn text(
+        &self,
+        length: u64,
+        ids: Field<'_>,
+        row: Row,
+    ) -> Result<(String, Option<u64>), Problem> {
         let prompts = Prompts::required(self.prompts.as_ref())?;
         let mut list = ids.map(ids_of).transpose()?.unwrap_or_default();
         let mut length = length;
@@ -298,11 +303,12 @@ impl BlockPrompts {
             (list, length) = (reshaped.ids, reshaped.length);
         }
         if list.is_empty() {
-            return Ok(prompts.exact(row.record(), length));
+            let Text { text, tokens } = prompts.exact(row.record(), length);
+            return Ok((text, Some(tokens)));
         }
         // Set as soon as enough records were read for a first conversation.
         let identity = self.shared.identity.get().copied().unwrap_or_default();
-        Ok(prompts.blocks(&identity, &list, self.block_size, length, row.record()))
+        Ok((prompts.blocks(&identity, &list, self.block_size, length, row.record()), None))
     }
 }
 

@@ -331,8 +331,8 @@ impl MooncakeRender {
         Ok(match input {
             Input::Length => {
                 let length = json::integer("input_length", value)?.max(0) as u64;
-                let text = self.prompts.text(length, fields.hash_ids, row)?;
-                (Content::text(text.text), Some(text.tokens))
+                let (text, tokens) = self.prompts.text(length, fields.hash_ids, row)?;
+                (Content::text(text), tokens)
             }
             Input::Text => (Content::text(&*json::string("text_input", value)?), None),
             Input::Messages => {
