@@ -91,6 +91,13 @@ pub(crate) fn command() -> clap::Command {
                     .help("Leave the reference out"),
             )
             .arg(
+                Arg::new("reference")
+                    .long("reference")
+                    .value_name("PROGRAM")
+                    .conflicts_with("no-reference")
+                    .help("The reference, installed already, instead of one that is installed below .bench/"),
+            )
+            .arg(
                 Arg::new("quick")
                     .long("quick")
                     .action(ArgAction::SetTrue)
@@ -125,7 +132,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
     let reference = if matches.get_flag("no-reference") || !rows.iter().any(|row| row.reference) {
         None
     } else {
-        Some(Reference::ready(&home)?)
+        let installed = matches.get_one::<String>("reference").map(std::path::absolute).transpose();
+        Some(Reference::ready(&home, installed.context("--reference")?.as_deref())?)
     };
     let bench = Bench {
         binary,

@@ -26,10 +26,15 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// Installs what is missing below `home`.
-    pub(crate) fn ready(home: &Path) -> Result<Self> {
+    /// Takes the `installed` one, or installs what is missing below `home`.
+    pub(crate) fn ready(home: &Path, installed: Option<&Path>) -> Result<Self> {
         let environment = home.join("reference");
-        let reference = Self { program: environment.join("bin/aiperf"), vocabulary: home.join("vocabulary") };
+        let program = match installed {
+            Some(program) if !program.is_file() => bail!("--reference {}: no such file", program.display()),
+            Some(program) => program.to_path_buf(),
+            None => environment.join("bin/aiperf"),
+        };
+        let reference = Self { program, vocabulary: home.join("vocabulary") };
         if !reference.program.is_file() {
             say(format_args!("installing {REQUIREMENT} into {}", environment.display()));
             step(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
@@ -42,6 +47,11 @@ impl Reference {
             std::fs::copy(&from, &file).with_context(|| format!("cannot copy {}", from.display()))?;
         }
         Ok(reference)
+    }
+
+    /// Its program, without arguments.
+    pub(crate) fn command(&self) -> Command {
+        Command::new(&self.program)
     }
 
     /// Starts a run with the same common flags as ours; probes that have nothing to probe are off.

@@ -14,6 +14,7 @@ mod replay;
 mod sockets;
 mod start;
 mod streams;
+mod synthesize;
 mod ttft;
 
 /// Measures one row.
@@ -140,6 +141,18 @@ pub(crate) const ALL: &[Row] = &[
         about: "limits in time on real sockets",
         reference: false,
         measure: sockets::measure,
+    },
+    Row {
+        name: "agentic-code",
+        about: "1,000 sessions of synthesize agentic-code with all reports, beside the reference",
+        reference: true,
+        measure: synthesize::agentic_code,
+    },
+    Row {
+        name: "synthesize-trace",
+        about: "1,000,000 rows of synthesize trace",
+        reference: false,
+        measure: synthesize::trace,
     },
 ];
 
