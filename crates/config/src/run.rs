@@ -324,6 +324,56 @@ pub struct SyntheticDataset {
     pub shared_system_prompt_length: Option<u32>,
     /// Tokens of a user message put before each conversation.
     pub user_context_prompt_length: Option<u32>,
+    /// Images and audio beside the text of each turn.
+    pub media: SyntheticMedia,
+}
+
+/// Generated media of a turn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SyntheticMedia {
+    /// Images.
+    pub images: Option<SyntheticImages>,
+    /// Audio clips.
+    pub audio: Option<SyntheticAudio>,
+}
+
+/// Generated images: noise, new for each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SyntheticImages {
+    /// Images of a turn, at least 1.
+    pub count: u32,
+    /// Width, pixels.
+    pub width: Normal,
+    /// Height, pixels.
+    pub height: Normal,
+    /// How they are encoded.
+    pub format: ImageFormat,
+}
+
+/// How generated images are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageFormat {
+    /// PNG, 8 bits of red, green and blue.
+    Png,
+    /// JPEG of quality 85 without chroma subsampling.
+    Jpeg,
+    /// Either, as likely as the other, for each image.
+    Random,
+}
+
+/// Generated audio clips: noise in a WAV file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SyntheticAudio {
+    /// Clips of a turn, at least 1.
+    pub count: u32,
+    /// Length, seconds; never below 0.01.
+    pub length: Normal,
+    /// Sample rates to draw from, Hz; never empty.
+    pub sample_rates: Vec<u32>,
+    /// Bits of a sample to draw from: 8, 16, 24 or 32; never empty.
+    pub depths: Vec<u8>,
+    /// 1 or 2.
+    pub channels: u8,
 }
 
 /// A file or folder to read.

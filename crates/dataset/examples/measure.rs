@@ -52,6 +52,7 @@ fn synthetic(isl: f64) -> DatasetSource {
         prefix_pool: None,
         shared_system_prompt_length: None,
         user_context_prompt_length: None,
+        media: aiperf_config::SyntheticMedia::default(),
     })
 }
 

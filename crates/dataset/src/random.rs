@@ -5,13 +5,13 @@ use aiperf_config::Normal;
 use aiperf_tokenize::seed::{Stream, below, unit};
 
 /// Normal with mean 0 and standard deviation 1 (Box and Muller; the second value is not kept).
-fn standard_normal(stream: &mut Stream) -> f64 {
+pub(crate) fn standard_normal(stream: &mut Stream) -> f64 {
     let radius = (-2.0 * (1.0 - unit(stream)).ln()).sqrt();
     radius * (std::f64::consts::TAU * unit(stream)).cos()
 }
 
 /// A draw from `normal`, values below 0 drawn again. A deviation of 0 gives the mean.
-fn not_negative(stream: &mut Stream, normal: Normal) -> f64 {
+pub(crate) fn not_negative(stream: &mut Stream, normal: Normal) -> f64 {
     if normal.stddev <= 0.0 {
         return normal.mean.max(0.0);
     }

@@ -1,12 +1,18 @@
 //! Generated conversations. Entry i is made from streams of its own, so it is the same however many entries there
 //! are and whoever makes it.
 
+mod audio;
+mod images;
+
 use std::sync::{Arc, OnceLock};
 
-use aiperf_config::{DatasetConfig, EndpointKind, Normal, SyntheticDataset};
+use aiperf_config::{DatasetConfig, EndpointKind, Normal, SyntheticDataset, SyntheticMedia};
 use aiperf_tokenize::seed::{Stream, Streams, below, stream};
 use aiperf_tokenize::{Corpus, Text, Tokenizer};
-use aiperf_types::{Content, ContextMode, Conversation, TextGroup, Turn};
+use aiperf_types::{Content, ContextMode, Conversation, Media, TextGroup, Turn};
+
+use audio::Audio;
+use images::Images;
 
 use crate::file::Finish;
 use crate::prompt::corpus_kind;
@@ -28,6 +34,8 @@ struct Synthetic {
     prefix_texts: Streams,
     prefixes: Box<[OnceLock<Text>]>,
     contexts: Streams,
+    images: Option<Images>,
+    audio: Option<Audio>,
     system_message: Option<Arc<str>>,
     /// Turns of all entries; counted when first asked for.
     total: OnceLock<u64>,
@@ -62,6 +70,13 @@ pub(crate) fn open(
             context.endpoint.name()
         ));
     }
+    if shape.media != SyntheticMedia::default() && context.endpoint != EndpointKind::Chat {
+        return unsuitable(format!(
+            "generated images and audio need an endpoint with messages, and {} has no place for them; use \
+             --endpoint-type chat",
+            context.endpoint.name()
+        ));
+    }
     let corpus = Corpus::open(corpus_kind(config.corpus.unwrap_or_default()), tokenizer);
     let streams = |name: &str| Streams::new(context.seed, &format!("dataset.{name}"));
     let system_message = shape.shared_system_prompt_length.map(|length| {
@@ -79,6 +94,8 @@ pub(crate) fn open(
         prefix_texts: streams("prefixes"),
         prefixes: (0..prefixes).map(|_| OnceLock::new()).collect(),
         contexts: streams("user_context"),
+        images: shape.media.images.clone().map(|images| Images::new(images, streams)),
+        audio: shape.media.audio.clone().map(|audio| Audio::new(audio, streams)),
         system_message,
         total: OnceLock::new(),
         corpus,
@@ -149,6 +166,21 @@ impl Synthetic {
         self.prefixes.get(choice as usize).map(|prefix| prefix.get_or_init(text))
     }
 
+    /// Makes the media of an entry, turn by turn.
+    fn media(&self, index: u64) -> impl FnMut(&mut Vec<Media>) -> Result<(), DatasetError> {
+        let mut images = self.images.as_ref().map(|images| (images, images.draws(index)));
+        let mut audio = self.audio.as_ref().map(|audio| (audio, audio.draws(index)));
+        move |into| {
+            if let Some((images, draws)) = &mut images {
+                images.turn(draws, into)?;
+            }
+            if let Some((audio, draws)) = &mut audio {
+                audio.turn(draws, into);
+            }
+            Ok(())
+        }
+    }
+
     fn turn(&self, lengths: &mut Stream, prompts: &mut Stream, overhead: u64, prefix: Option<&Text>) -> Turn {
         let floor = u64::from(prefix.is_none());
         let mut contents = Vec::with_capacity(self.shape.batch_size.max(1) as usize);
@@ -193,8 +225,9 @@ impl Dataset for Synthetic {
         let mut lengths = self.lengths.at(index);
         let mut prompts = self.prompts.at(index);
         let mut turns = Vec::with_capacity(count as usize);
+        let mut media = self.media(index);
         for number in 0..count {
-            let turn = if number == 0 {
+            let mut turn = if number == 0 {
                 self.turn(&mut lengths, &mut prompts, self.overhead.0, self.prefix(index))
             } else {
                 Turn {
@@ -202,6 +235,9 @@ impl Dataset for Synthetic {
                     ..self.turn(&mut lengths, &mut prompts, self.overhead.1, None)
                 }
             };
+            if let Content::Parts { media: into, .. } = &mut turn.content {
+                media(into)?;
+            }
             turns.push(turn);
         }
         let user_context_message = self.shape.user_context_prompt_length.map(|length| {

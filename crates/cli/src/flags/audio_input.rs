@@ -11,12 +11,11 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value("N")
     .default("1")
-    .help("With random_pool: audio clips drawn per request. Generated audio is not supported yet"),
+    .help("Audio clips of a turn, generated (with a length) or drawn from a random_pool"),
     Flag::new("--audio-length-mean", &["--audio-length-mean"], Group::AudioInput, Kind::Number(AT_LEAST_0))
         .value("SECONDS")
         .default("0.0")
-        .not_yet(Later::MediaInput)
-        .help("Mean length of a clip"),
+        .help("Mean length of a clip; with it, each turn has clips of noise; 0 is off"),
     Flag::new(
         "--audio-length-stddev",
         &["--audio-length-stddev"],
@@ -25,27 +24,23 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value("SECONDS")
     .default("0.0")
-    .not_yet(Later::MediaInput)
     .help("Its standard deviation"),
     Flag::new("--audio-format", &["--audio-format"], Group::AudioInput, Kind::Choice)
         .value("FORMAT")
         .default("wav")
         .choices(&["wav", "mp3"])
-        .not_yet(Later::MediaInput)
+        .later(Later::MediaInput, &["mp3"])
         .help("Format of clips"),
     Flag::new("--audio-depths", &["--audio-depths"], Group::AudioInput, Kind::Texts)
         .value("BITS")
         .default("[16]")
-        .not_yet(Later::MediaInput)
-        .help("Bit depths to draw from"),
+        .help("Bit depths to draw from: 8, 16, 24, 32"),
     Flag::new("--audio-sample-rates", &["--audio-sample-rates"], Group::AudioInput, Kind::Texts)
         .value("KHZ")
         .default("[16.0]")
-        .not_yet(Later::MediaInput)
-        .help("Sample rates to draw from"),
+        .help("Sample rates to draw from; above 96 in Hz"),
     Flag::new("--audio-num-channels", &["--audio-num-channels"], Group::AudioInput, Kind::Count { min: 1 })
         .value("N")
         .default("1")
-        .not_yet(Later::MediaInput)
         .help("Mono or stereo"),
 ];

@@ -6,18 +6,15 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--image-width-mean", &["--image-width-mean"], Group::ImageInput, Kind::Number(AT_LEAST_0))
         .value("PIXELS")
         .default("0.0")
-        .not_yet(Later::MediaInput)
-        .help("Mean width"),
+        .help("Mean width; with a height, each turn has images of noise; 0 is off"),
     Flag::new("--image-width-stddev", &["--image-width-stddev"], Group::ImageInput, Kind::Number(AT_LEAST_0))
         .value("PIXELS")
         .default("0.0")
-        .not_yet(Later::MediaInput)
         .help("Its standard deviation"),
     Flag::new("--image-height-mean", &["--image-height-mean"], Group::ImageInput, Kind::Number(AT_LEAST_0))
         .value("PIXELS")
         .default("0.0")
-        .not_yet(Later::MediaInput)
-        .help("Mean height"),
+        .help("Mean height; with a width, each turn has images of noise; 0 is off"),
     Flag::new(
         "--image-height-stddev",
         &["--image-height-stddev"],
@@ -26,7 +23,6 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value("PIXELS")
     .default("0.0")
-    .not_yet(Later::MediaInput)
     .help("Its standard deviation"),
     Flag::new(
         "--image-batch-size",
@@ -36,13 +32,12 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value("N")
     .default("1")
-    .help("With random_pool: images drawn per request. Generated images are not supported yet"),
+    .help("Images of a turn, generated (with a width and a height) or drawn from a random_pool"),
     Flag::new("--image-format", &["--image-format"], Group::ImageInput, Kind::Choice)
         .value("FORMAT")
         .default("png")
         .choices(&["png", "jpeg", "random"])
-        .not_yet(Later::MediaInput)
-        .help("Format of images"),
+        .help("Format of generated images; random takes either for each"),
     Flag::new("--image-source", &["--image-source"], Group::ImageInput, Kind::Choice)
         .value("SOURCE")
         .default("noise")

@@ -10,7 +10,7 @@ use aiperf_config::{
 use aiperf_source::Ask;
 
 use super::endpoint::duration;
-use super::{DatasetProbe, Note, agents, refuse_all, replay, synthesis, synthetic};
+use super::{DatasetProbe, Note, agents, media, refuse_all, replay, synthesis, synthetic};
 use crate::flags::Later;
 use crate::remote;
 use crate::typed::Typed;
@@ -103,14 +103,12 @@ fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {
         "needs a fixed schedule",
         "add --input-file with a trace that has times, or drop it",
     )?;
-    for flag in MEDIA_BATCHES {
-        if let Some(count) = typed.count(flag) {
-            return Err(UsageError::ValueNotYet {
-                flag: typed.name(flag).into(),
-                value: format!("{count} with generated data"),
-                what: Later::MediaInput.phrase().into(),
-            });
-        }
+    if let Some(count) = typed.count("--video-batch-size") {
+        return Err(UsageError::ValueNotYet {
+            flag: typed.name("--video-batch-size").into(),
+            value: format!("{count} with generated data"),
+            what: Later::MediaInput.phrase().into(),
+        });
     }
     Ok(())
 }
@@ -129,6 +127,7 @@ fn file(
         "shapes generated text, and --input-file brings its own",
         "drop it, or drop --input-file to generate text",
     )?;
+    media::refuse(typed)?;
     let Input { path, declared, block_size, is_folder } = input(typed, text, probe)?;
     let found = match declared {
         Some(_) => None,

@@ -3,12 +3,13 @@
 //! Values the user did not give are left out, but for the few that the reference always writes.
 
 use aiperf_config::{
-    Arrival, Corpus, DatasetSource, LoadMode, PhaseConfig, RunConfig, Target, TokenizerSource, Ui,
-    is_secret_pair,
+    Arrival, Corpus, DatasetSource, LoadMode, Normal, PhaseConfig, RunConfig, SyntheticMedia, Target,
+    TokenizerSource, Ui, is_secret_pair,
 };
 use aiperf_types::PhaseKind;
 use serde_json::{Map, Value, json};
 
+use super::media;
 use super::runtime::LEVELS;
 use crate::typed::Typed;
 
@@ -192,6 +193,8 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
                 .maybe("inter_turn_delay_cap_seconds", cap)
                 .set("prompts", prompts)
                 .maybe("prefix_prompts", has_prefixes.then_some(prefixes))
+                .maybe("images", images(typed, &synthetic.media))
+                .maybe("audio", audio(typed, &synthetic.media))
                 .maybe(
                     "turns",
                     normal(typed, "--conversation-turn-mean", "--conversation-turn-stddev", 1.0, true),
@@ -224,6 +227,42 @@ fn synthesis(typed: &Typed) -> Option<Value> {
         .maybe("max_osl", typed.count("--synthesis-max-osl"))
         .done();
     keys.as_object().is_some_and(|keys| !keys.is_empty()).then_some(keys)
+}
+
+fn images(typed: &Typed, media: &SyntheticMedia) -> Option<Value> {
+    let images = media.images.as_ref()?;
+    Some(
+        Keys::default()
+            .maybe("batch_size", typed.count("--image-batch-size"))
+            .set("width", spread(images.width))
+            .set("height", spread(images.height))
+            .maybe("format", typed.text("--image-format"))
+            .done(),
+    )
+}
+
+fn audio(typed: &Typed, media: &SyntheticMedia) -> Option<Value> {
+    let audio = media.audio.as_ref()?;
+    let rates: Vec<f64> =
+        media::numbers(typed, "--audio-sample-rates").into_iter().filter_map(Result::ok).collect();
+    Some(
+        Keys::default()
+            .maybe("batch_size", typed.count("--audio-batch-size"))
+            .set("length", spread(audio.length))
+            .maybe("format", typed.text("--audio-format"))
+            .maybe("sample_rates", (!rates.is_empty()).then_some(rates))
+            .maybe("depths", typed.has("--audio-depths").then(|| audio.depths.clone()))
+            .maybe("channels", typed.count("--audio-num-channels"))
+            .done(),
+    )
+}
+
+/// A mean, and a deviation where there is one.
+fn spread(normal: Normal) -> Value {
+    Keys::default()
+        .set("mean", normal.mean)
+        .maybe("stddev", (normal.stddev > 0.0).then_some(normal.stddev))
+        .done()
 }
 
 fn isl(typed: &Typed, mean: f64) -> Value {

@@ -5,6 +5,7 @@ mod agents;
 mod dataset;
 mod endpoint;
 mod input_config;
+mod media;
 mod output;
 pub(crate) mod pairs;
 mod phases;

@@ -3,7 +3,7 @@
 use aiperf_config::{EndpointKind, Normal, SyntheticDataset};
 
 use super::dataset::to_u32;
-use super::{Note, refuse_all};
+use super::{Note, media, refuse_all};
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
@@ -78,6 +78,7 @@ pub(super) fn settle(
         prefix_pool: prefix_pool(typed)?,
         shared_system_prompt_length,
         user_context_prompt_length,
+        media: media::settle(typed, kind)?,
     })
 }
 

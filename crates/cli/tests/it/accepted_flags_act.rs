@@ -12,6 +12,9 @@ const TRACE: &str = "--input-file @baseten.parquet --custom-dataset-type baseten
 const AGENTS: &str = "--input-file @weka_trace.json --custom-dataset-type weka_trace";
 const POOL: &str = "--input-file @random_pool.jsonl --custom-dataset-type random_pool";
 
+const IMAGES: &str = "--image-width-mean 8 --image-height-mean 8";
+const CLIPS: &str = "--audio-length-mean 1";
+
 /// Each flag with a value, and what must stand beside it.
 const USES: &[(&str, &str)] = &[
     ("--model-selection-strategy round-robin", ""),
@@ -112,6 +115,16 @@ const USES: &[(&str, &str)] = &[
     ("--audio-batch-size 2", POOL),
     ("--image-batch-size 2", POOL),
     ("--video-batch-size 2", POOL),
+    ("--image-width-mean 8 --image-height-mean 8", ""),
+    ("--image-height-mean 8 --image-width-mean 8", ""),
+    ("--image-width-stddev 2", IMAGES),
+    ("--image-height-stddev 2", IMAGES),
+    ("--image-format jpeg", IMAGES),
+    ("--audio-length-mean 1", ""),
+    ("--audio-length-stddev 1", CLIPS),
+    ("--audio-depths 8", CLIPS),
+    ("--audio-sample-rates 8", CLIPS),
+    ("--audio-num-channels 2", CLIPS),
     ("--log-level debug", ""),
     ("--verbose", ""),
     ("--extra-verbose", ""),
@@ -124,8 +137,9 @@ const USES: &[(&str, &str)] = &[
     ("--bind-address 127.0.0.1", ""),
 ];
 
-/// `--model` is needed, and what these two switch off is not collected yet anyway.
-const APART: [&str; 3] = ["--model", "--no-server-metrics", "--no-gpu-telemetry"];
+/// `--model` is needed, what the next two switch off is not collected yet anyway, and of the formats of audio there is
+/// one.
+const APART: [&str; 4] = ["--model", "--no-server-metrics", "--no-gpu-telemetry", "--audio-format"];
 
 fn run(line: &str) -> String {
     let words = words(line);

@@ -17,3 +17,4 @@ mod refusals;
 mod remote;
 mod support;
 mod synthesize_trace;
+mod synthetic_media;

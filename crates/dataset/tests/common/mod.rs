@@ -65,6 +65,7 @@ pub fn synthetic(entries: u64, isl: Normal) -> SyntheticDataset {
         prefix_pool: None,
         shared_system_prompt_length: None,
         user_context_prompt_length: None,
+        media: aiperf_config::SyntheticMedia::default(),
     }
 }
 

@@ -64,6 +64,7 @@ pub(crate) fn config(dir: &Path) -> RunConfig {
                 prefix_pool: None,
                 shared_system_prompt_length: None,
                 user_context_prompt_length: None,
+                media: aiperf_config::SyntheticMedia::default(),
             }),
             sampling: Sampling::Sequential,
             inter_turn_delay_cap: None,

@@ -1,0 +1,140 @@
+//! Generated images and audio, from the flags to the wire.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{settle_line, settled};
+
+fn profile(arguments: &str, folder: &str, directory: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_aiperf"))
+        .env_clear()
+        .args([
+            "profile",
+            "--model",
+            "m",
+            "--url",
+            "mock://?ttft=0ms&itl=0ms",
+            "--tokenizer",
+            "builtin",
+            "--ui",
+            "none",
+        ])
+        .args(["--isl", "12", "--export-level", "raw", "--artifact-dir", folder])
+        .args(arguments.split_whitespace())
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// The contents of all user messages, in the order of sessions and turns.
+fn contents(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("profile_export_raw.jsonl")).unwrap();
+    let mut records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    records.sort_by_key(|record| {
+        let metadata = &record["metadata"];
+        (metadata["conversation_id"].to_string(), metadata["turn_index"].as_u64())
+    });
+    records
+        .iter()
+        .map(|record| record["payload"]["messages"].as_array().unwrap().last().unwrap()["content"].clone())
+        .collect()
+}
+
+#[test]
+fn each_turn_has_its_images_and_clips_and_they_come_again_on_other_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let flags = "--random-seed 5 --num-conversations 6 --conversation-turn-mean 2 --image-width-mean 40 \
+                 --image-width-stddev 5 --image-height-mean 24 --image-batch-size 2 --image-format random \
+                 --audio-length-mean 0.05 --audio-sample-rates 8 --audio-sample-rates 16 --audio-depths [8,24]";
+    for (folder, more) in
+        [("one", "--concurrency 1 --workers-max 1"), ("two", "--concurrency 6 --workers-max 2")]
+    {
+        let output = profile(&format!("{flags} {more}"), folder, directory.path());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let (one, two) = (contents(&directory.path().join("one")), contents(&directory.path().join("two")));
+    assert_eq!(one.len(), 12);
+    assert_eq!(one, two);
+    for content in &one {
+        let parts = content.as_array().unwrap();
+        let kinds: Vec<&str> = parts.iter().map(|part| part["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["text", "image_url", "image_url", "input_audio"]);
+        let url = parts[1]["image_url"]["url"].as_str().unwrap();
+        assert!(
+            url.starts_with("data:image/png;base64,iVBOR") || url.starts_with("data:image/jpeg;base64,/9j/")
+        );
+        assert_eq!(parts[3]["input_audio"]["format"], "wav");
+        assert!(parts[3]["input_audio"]["data"].as_str().unwrap().starts_with("UklGR"));
+    }
+    let summary = std::fs::read(directory.path().join("one/profile_export_aiperf.json")).unwrap();
+    let summary: Value = serde_json::from_slice(&summary).unwrap();
+    let dataset = &summary["input_config"]["datasets"][0];
+    assert_eq!(dataset["images"]["width"]["stddev"], 5.0);
+    assert_eq!(dataset["audio"]["depths"], serde_json::json!([8, 24]));
+}
+
+#[test]
+fn images_and_clips_leave_the_texts_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let flags = "--random-seed 5 --num-conversations 3 --concurrency 1";
+    for (folder, more) in
+        [("plain", ""), ("media", "--image-width-mean 4 --image-height-mean 4 --audio-length-mean 0.02")]
+    {
+        assert_eq!(profile(&format!("{flags} {more}"), folder, directory.path()).status.code(), Some(0));
+    }
+    let plain = contents(&directory.path().join("plain"));
+    let media = contents(&directory.path().join("media"));
+    assert_eq!(plain, media.iter().map(|content| content[0]["text"].clone()).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_missing_or_out_of_range_is_named() {
+    for (line, parts) in [
+        ("--image-width-mean 5", &["--image-width-mean", "--image-height-mean"][..]),
+        ("--image-height-mean 5", &["--image-height-mean", "--image-width-mean"]),
+        ("--image-batch-size 2", &["--image-batch-size", "--image-width-mean"]),
+        ("--image-format png", &["--image-format", "--image-width-mean"]),
+        ("--image-width-mean 5 --image-height-mean 99999", &["--image-height-mean", "16384"]),
+        ("--audio-batch-size 2", &["--audio-batch-size", "--audio-length-mean"]),
+        ("--audio-length-mean 0.001", &["--audio-length-mean", "0.01"]),
+        ("--audio-length-mean 1 --audio-depths 12", &["--audio-depths", "8, 16, 24 or 32"]),
+        ("--audio-length-mean 1 --audio-sample-rates fast", &["--audio-sample-rates", "fast"]),
+        ("--audio-length-mean 1 --audio-num-channels 3", &["--audio-num-channels 3"]),
+        ("--audio-length-mean 1 --audio-format mp3", &["--audio-format", "mp3", "not supported yet"]),
+        ("--image-source assets", &["--image-source"]),
+        ("--video-batch-size 1", &["--video-batch-size"]),
+        (
+            "--image-width-mean 5 --image-height-mean 5 --endpoint-type completions",
+            &["--image-width-mean", "completions"],
+        ),
+        ("--audio-length-mean 1 --endpoint-type embeddings", &["--audio-length-mean", "embeddings"]),
+        (
+            "--image-width-mean 5 --image-height-mean 5 --input-file @mooncake_hash.jsonl",
+            &["--image-width-mean", "--input-file"],
+        ),
+    ] {
+        let Err(error) = settle_line(line) else { panic!("{line} must be refused") };
+        let report = error.report();
+        for part in parts {
+            assert!(report.contains(part), "{line}: {report}");
+        }
+    }
+}
+
+#[test]
+fn zero_is_off() {
+    for line in [
+        &["--image-width-mean", "0", "--image-height-mean", "5"][..],
+        &["--image-batch-size", "0", "--image-width-mean", "5"],
+        &["--audio-batch-size", "0"],
+        &["--audio-length-mean", "0"],
+    ] {
+        let aiperf_config::DatasetSource::Synthetic(synthetic) = settled(line).config.dataset.source else {
+            panic!("{line:?}")
+        };
+        assert_eq!(synthetic.media, aiperf_config::SyntheticMedia::default(), "{line:?}");
+    }
+}
