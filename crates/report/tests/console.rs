@@ -6,11 +6,12 @@ mod support;
 use std::io;
 use std::path::PathBuf;
 
+use aiperf_config::Arrival;
 use aiperf_metrics::delivery::{
     ClientFacts, ConcurrencyFacts, DeliveryFacts, LoadMode, Reason, Spread, Verdict,
 };
 use aiperf_metrics::{
-    Block, Latencies, LoadDelivery, ObservationWindow, OslMismatch, SendLag, UsageDiscrepancy,
+    Block, Latencies, LoadDelivery, ObservationWindow, OslMismatch, SendLag, Summary, UsageDiscrepancy,
 };
 use aiperf_report::{Palette, RunResults, WrittenFile, console};
 use aiperf_types::PhaseKind;
@@ -83,12 +84,31 @@ fn load_delivery_of_an_open_loop() {
 Load Delivery: VALID
   Rate      intended 500.00 requests/sec, delivered 499.98 (100.0 %)
   Sends     15,000 planned, 15,000 sent, 0 skipped by a cap, 0 unsent
-  Lateness  p50 0.02 ms, p99 0.11 ms, max 0.80 ms
+  Lateness  p50 0.02 ms, p99 0.11 ms, max 0.80 ms (from due to sent; the send lag above is the last part of it)
   Client    0.41 of 2 cores, 82 us per request, busiest worker 35 %, peak memory 64 MiB, loop delay max 1.20 ms
   Latency   from send p50 21.30 ms p99 24.10 ms; from intended start p50 21.32 ms p99 24.19 ms
   TTFT      from send p50 10.65 ms p99 12.05 ms; from intended start p50 10.66 ms p99 12.10 ms
 "
     );
+}
+
+#[test]
+fn an_intended_rate_that_is_not_the_one_asked_for_is_explained() {
+    let shown = |rate: f64, arrival: Arrival| {
+        let mut config = config(&PathBuf::from("out"));
+        config.phases.last_mut().unwrap().mode = aiperf_config::LoadMode::Rate { rate, arrival };
+        let mut run = results(&config, vec![phase(PhaseKind::Profiling, 0, Summary::default())]);
+        let facts = facts(LoadMode::Rate);
+        run.phases[0].load_delivery =
+            Some(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts });
+        console::tables(&run, WIDTH, Palette::plain())
+    };
+    let text = shown(480.0, Arrival::Poisson);
+    let lines: Vec<&str> = text.lines().skip_while(|line| !line.contains("Load Delivery")).collect();
+    assert!(lines[1].starts_with("  Rate      intended 500.00 requests/sec"), "{text}");
+    assert!(lines[2].starts_with("  Asked     480.00 requests/sec: arrivals drawn at random"), "{text}");
+    assert!(!shown(499.0, Arrival::Poisson).contains("Asked"));
+    assert!(!shown(480.0, Arrival::Constant).contains("Asked"));
 }
 
 #[test]

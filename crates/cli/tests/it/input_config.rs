@@ -178,3 +178,15 @@ fn secrets_are_not_in_the_input_config() {
         .unwrap();
     assert!(!format!("{:?}", settled.config).contains("planted"));
 }
+
+/// As the reference wrote it for this command: at the end of the endpoint, after what was typed of it.
+#[test]
+fn uuid_and_strip_stands_with_the_endpoint() {
+    let line = "profile --model demo --url http://127.0.0.1:8000 --endpoint-type chat --custom-dataset-type single_turn \
+                --input-file single_turn.jsonl --uuid-and-strip --tokenizer builtin --ui none --request-count 1";
+    let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let (config, _) = ours(&arguments, None);
+    let endpoint = json!({"urls": ["http://127.0.0.1:8000"], "type": "chat", "uuid_and_strip": true});
+    assert_eq!(config["endpoint"].to_string(), endpoint.to_string());
+    assert_eq!(config["datasets"][0]["format"], "single_turn");
+}

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use aiperf_metrics::delivery::{DeliveryFacts, LoadMode, Verdict};
+use aiperf_config::{Arrival, LoadMode};
+use aiperf_metrics::delivery::{DeliveryFacts, LoadMode as Mode, Verdict};
 use aiperf_metrics::{Block, LoadDelivery};
 
 use crate::number::{count, two_decimals, with_thousands};
@@ -10,6 +11,8 @@ use crate::results::RunResults;
 use crate::style::{Palette, Style};
 use crate::text::wrap;
 
+/// Share by which drawn arrivals may miss the rate without a word about it.
+const WORTH_A_WORD: f64 = 0.005;
 /// A first fill of a closed loop slower than this is worth a line.
 const SLOW_FILL_NS: u64 = 10_000_000;
 
@@ -23,7 +26,8 @@ pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, 
     let _ = writeln!(out, "Load Delivery: {}", palette.paint(style, verdict));
     let facts = &delivery.facts;
     let lines = [
-        if facts.mode == LoadMode::Concurrency { looped(facts) } else { rate(facts) },
+        if facts.mode == Mode::Concurrency { looped(facts) } else { rate(facts) },
+        drawn(results, facts),
         Some(format!(
             "Sends     {} planned, {} sent, {} skipped by a cap, {} unsent",
             count(facts.planned_count),
@@ -32,7 +36,12 @@ pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, 
             count(facts.unsent_count)
         )),
         facts.lateness.map(|spread| {
-            format!("Lateness  p50 {}, p99 {}, max {}", ms(spread.p50), ms(spread.p99), ms(spread.max))
+            format!(
+                "Lateness  p50 {}, p99 {}, max {} (from due to sent; the send lag above is the last part of it)",
+                ms(spread.p50),
+                ms(spread.p99),
+                ms(spread.max)
+            )
         }),
         // Not part of lateness, yet part of the latencies from the intended start below.
         facts
@@ -95,6 +104,23 @@ fn rate(facts: &DeliveryFacts) -> Option<String> {
             100.0 * delivered / intended
         ),
         _ => format!("Rate      delivered {} requests/sec", with_thousands(delivered)),
+    })
+}
+
+/// How far the drawn arrivals are off the rate that was asked for, where anyone would wonder.
+fn drawn(results: &RunResults<'_>, facts: &DeliveryFacts) -> Option<String> {
+    let profiling = results.config.profiling();
+    let LoadMode::Rate { rate, arrival } = profiling.mode else { return None };
+    if arrival == Arrival::Constant || profiling.ramps.rate.is_some() {
+        return None;
+    }
+    let intended = facts.intended_rate?;
+    ((intended / rate - 1.0).abs() > WORTH_A_WORD).then(|| {
+        format!(
+            "Asked     {} requests/sec: arrivals drawn at random come to a little more or less, the closer the longer the \
+             run",
+            with_thousands(rate)
+        )
     })
 }
 
