@@ -22,6 +22,10 @@ use crate::worker::{Command, Dispatch, Mailbox, PhaseInfo, Worker};
 /// With a core to spare, the last stretch before a send is spent awake: the kernel's wake-up is not that exact.
 const SPIN_NS: u64 = 80_000;
 
+/// Turns that leave at once at the most. Then the sockets have their turn: answers to the first of a large burst would
+/// otherwise wait, unstamped, until the last one has left.
+pub(crate) const AT_ONCE: usize = 32;
+
 /// A turn that came back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Returned {
@@ -201,6 +205,9 @@ impl PaceJob {
         let mut spin_ns = 0;
         let end = loop {
             let (wake, at) = pacer.step(&inbox, &control);
+            while pacer.send_some() {
+                tokio::task::yield_now().await;
+            }
             let mut until = match wake {
                 Wake::Done => break at,
                 Wake::At(instant) => Some(instant),
@@ -262,7 +269,7 @@ struct Pacer {
 }
 
 impl Pacer {
-    /// Takes in what happened, sends what is due; when to go on, and the instant it looked at.
+    /// Takes in what happened and what is due; when to go on, and the instant it looked at.
     fn step(&mut self, inbox: &Inbox, control: &Control) -> (Wake, Mono) {
         while let Some(event) = inbox.returned.pop() {
             if event.phase != self.phase.serial {
@@ -281,15 +288,14 @@ impl Pacer {
             self.cut(at);
         }
         let mut wake = self.schedule.poll(at, &mut self.out);
-        for issue in self.out.drain(..) {
-            self.router.send(Dispatch { issue, phase: Arc::clone(&self.phase) });
-        }
         if !self.schedule.is_open() {
             control.in_grace.store(true, Ordering::Relaxed);
             if self.give_up_at.is_none()
                 && self.cut_at.is_some_and(|cut| at >= cut)
                 && !self.schedule.is_idle()
             {
+                // What is cut off must have been handed over.
+                while self.send_some() {}
                 self.cut(at);
                 wake = self.schedule.poll(at, &mut self.out);
             }
@@ -299,6 +305,15 @@ impl Pacer {
         control.returned.store(counts.returned, Ordering::Relaxed);
         control.sessions.store(counts.sessions, Ordering::Relaxed);
         (wake, at)
+    }
+
+    /// Hands over some of what is to leave, in order; whether there is more.
+    fn send_some(&mut self) -> bool {
+        let count = self.out.len().min(AT_ONCE);
+        for issue in self.out.drain(..count) {
+            self.router.send(Dispatch { issue, phase: Arc::clone(&self.phase) });
+        }
+        !self.out.is_empty()
     }
 
     fn cut(&mut self, at: Mono) {

@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 
 use crate::delivery::Tally;
 use crate::outcome::Exchange;
-use crate::pacer::{Inbox, PaceJob};
+use crate::pacer::{AT_ONCE, Inbox, PaceJob};
 use crate::prepared::{Prepared, Ticket};
 use crate::schedule::{Fork, Issue, SessionKey};
 use crate::settings::Settings;
@@ -248,10 +248,17 @@ impl Worker {
     /// Serves commands until told to stop.
     pub(crate) async fn run(self: Rc<Self>, mailbox: Arc<Mailbox>) {
         let heartbeat = tokio::task::spawn_local(Rc::clone(&self).heartbeat());
+        let mut sent = 0;
         loop {
             while let Some(command) = mailbox.commands.pop() {
                 match command {
-                    Command::Send(dispatch) => self.start(dispatch),
+                    Command::Send(dispatch) => {
+                        self.start(dispatch);
+                        sent += 1;
+                        if sent % AT_ONCE == 0 {
+                            tokio::task::yield_now().await;
+                        }
+                    }
                     Command::CutAll => self.cut_all(),
                     Command::Pace(job) => {
                         tokio::task::spawn_local(job.run_here(Rc::clone(&self)));

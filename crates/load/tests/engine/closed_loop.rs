@@ -133,6 +133,20 @@ fn without_a_limit_nothing_waits_for_a_connection() {
     assert!(exchanges.iter().all(|exchange| exchange.trace.pool_wait.is_none()));
 }
 
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/86>: a client that is busy sending stamps late what it could
+/// have read long ago.
+#[test]
+fn inference_perf_86_a_large_first_fill_lets_answers_in_between() {
+    for (layout, n) in LAYOUTS.into_iter().zip([600_u32; 4]) {
+        let server = Server::friendly();
+        let mut rig = setup(server.addr).layout(layout).start();
+        let (_, exchanges) = rig.run(phase(burst(n, u64::from(n)), singles()));
+        let last_start = exchanges.iter().map(|exchange| exchange.start).max().unwrap();
+        let answered = exchanges.iter().filter(|exchange| exchange.end < last_start).count();
+        assert!(answered > 0, "{layout:?}: nothing was read before the last of {n} requests left");
+    }
+}
+
 #[test]
 fn a_ramp_of_the_cap_opens_slots_one_by_one() {
     let (server, gauge) = counting(1);
