@@ -18,6 +18,8 @@ use crate::compute::PrepareJob;
 const MOST_AHEAD: usize = 256;
 /// … and at the least, however large they are.
 const LEAST_AHEAD: usize = 4;
+/// Conversations are asked for again when one in so many of them is gone: each time a thread has to be woken.
+const REFILL: usize = 4;
 /// Bytes of prepared requests that may wait, roughly.
 const BYTES_AHEAD: u64 = 16 << 20;
 
@@ -90,7 +92,10 @@ impl Feed {
     }
 
     fn fill(&mut self) {
-        self.fill_to(self.size.ahead());
+        let wanted = self.size.ahead();
+        if self.ahead.len() <= wanted - wanted / REFILL {
+            self.fill_to(wanted);
+        }
     }
 
     fn fill_to(&mut self, wanted: usize) {

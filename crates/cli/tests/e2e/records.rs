@@ -92,7 +92,7 @@ fn instants_of_a_record_are_in_order() {
 #[test]
 fn inference_perf_245_requests_cut_off_at_the_end_are_counted() {
     let place = Place::new();
-    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2"), ("plan", "ok*3:hang")]);
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2"), ("plan", "ok:hang*99")]);
     place
         .run(&mock.url(), "--concurrency 5 --benchmark-duration 0.8 --benchmark-grace-period 0 --isl 16")
         .with_code(0);
