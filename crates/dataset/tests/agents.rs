@@ -43,7 +43,7 @@ fn request(at: f64, ids: impl IntoIterator<Item = i64>, out: u64) -> Value {
     json!({"t": at, "type": "n", "model": "big", "in": ids.len() * 64, "out": out, "hash_ids": ids, "api_time": 1.0})
 }
 
-fn trace(id: &str, requests: Vec<Value>) -> Value {
+fn trace(id: &str, requests: &[Value]) -> Value {
     json!({"id": id, "models": ["big"], "block_size": 64, "hash_id_scope": "local", "requests": requests})
 }
 
@@ -134,7 +134,7 @@ fn equal_blocks_are_equal_text_in_all_conversations_of_a_trace_and_in_no_other()
     let agent = json!({"t": 2.0, "type": "subagent", "agent_id": "a", "subagent_type": "x", "status": "completed",
         "requests": [request(2.0, 1..9, 5)]});
     let requests = |tail: i64| vec![request(0.0, (1..7).chain(tail..tail + 3), 5), agent.clone()];
-    let (_one, first) = written("one.json", trace("one", requests(100)).to_string());
+    let (_one, first) = written("one.json", trace("one", &requests(100)).to_string());
     let dataset = load(&first, WEKA).unwrap();
     let [main, child] = all(dataset.as_ref()).try_into().unwrap();
     let (main, child) = (sent(&main, 0).remove(0).1, sent(&child, 0).remove(0).1);
@@ -144,7 +144,7 @@ fn equal_blocks_are_equal_text_in_all_conversations_of_a_trace_and_in_no_other()
     let counted = tokens(&main).len();
     assert!((9 * 64 - 6..=9 * 64 + 6).contains(&counted), "{counted} tokens");
     // The same numbers in another trace are other blocks.
-    let (_two, second) = written("two.json", trace("two", requests(100)).to_string());
+    let (_two, second) = written("two.json", trace("two", &requests(100)).to_string());
     let other = sent(&load(&second, WEKA).unwrap().build(0).unwrap(), 0).remove(0).1;
     assert_ne!(other[..40], main[..40]);
     // Built again, and by other threads, it is the same.
@@ -157,7 +157,7 @@ fn a_changed_end_is_sent_anew_and_what_stays_is_not() {
     let mut second = request(5.0, 1..10, 5);
     second["in"] = json!(9 * 64 + 7);
     let list = vec![request(0.0, 1..5, 70), second, request(10.0, 1..14, 5)];
-    let (_folder, path) = written("t.json", trace("t", list).to_string());
+    let (_folder, path) = written("t.json", trace("t", &list).to_string());
     let conversation = load(&path, WEKA).unwrap().build(0).unwrap();
     let kept: Vec<_> = conversation.turns.iter().map(|turn| turn.keep_messages).collect();
     // The second prompt only adds; the third drops the seven tokens that ended the second.
@@ -175,7 +175,7 @@ fn waits_follow_the_options() {
     let agent = json!({"t": 5.0, "type": "subagent", "agent_id": "a", "subagent_type": "x", "status": "",
         "duration_ms": 4000, "requests": [request(2.0, 50..52, 5), request(8.0, 50..53, 5)]});
     let list = vec![request(0.0, 1..5, 5), agent, late];
-    let (_folder, path) = written("t.json", trace("t", list).to_string());
+    let (_folder, path) = written("t.json", trace("t", &list).to_string());
     let offset = |dataset: &dyn Dataset| dataset.branches(0).unwrap().groups[0].children[0].offset_ms;
     let plain = with_agents(&path, AgentReplay::default());
     assert_eq!(delays(plain.as_ref(), 0), [None, Some(19_000.0)]);
@@ -213,9 +213,9 @@ fn traces_are_chosen_by_context_and_number_and_requests_by_window_and_length() {
     for (name, blocks, agent_blocks) in [("a", 4, 40), ("b", 4, 2), ("c", 9, 2), ("d", 3, 2)] {
         let agent = json!({"t": 1.0, "type": "subagent", "agent_id": "x", "subagent_type": "x", "status": "",
             "requests": [request(1.0, 500..500 + agent_blocks, 5)]});
-        let list = vec![request(0.0, 1..1 + blocks, 5), agent, request(9.0, 1..2 + blocks, 5)];
+        let list = vec![request(0.0, 1..=blocks, 5), agent, request(9.0, 1..=blocks + 1, 5)];
         let path = folder.path().join(format!("{name}.json"));
-        std::fs::write(path, trace(name, list).to_string()).unwrap();
+        std::fs::write(path, trace(name, &list).to_string()).unwrap();
     }
     let load = |change: &dyn Fn(&mut FileDataset), fixed| {
         opened(folder.path(), WEKA, |_, file| change(file), fixed).unwrap()
@@ -267,7 +267,7 @@ fn agents_flattened_into_one_list_become_children_unless_that_is_switched_off() 
         request(9.0, 9000..9002, 5),
         request(20.0, 1..305, 500),
     ];
-    let (_folder, path) = written("t.json", trace("t", list).to_string());
+    let (_folder, path) = written("t.json", trace("t", &list).to_string());
     let split = with_agents(&path, AgentReplay::default());
     assert_eq!(ids(split.as_ref()), ["t", "t::wg:000_000", "t::wg:000_001", "t::wg:000_002", "t::aux:003"]);
     let plan = split.branches(0).unwrap();
@@ -288,7 +288,7 @@ fn a_subagent_before_every_request_or_without_any_is_left_out_and_counted() {
         agent(2.0, vec![]),
         agent(3.0, vec![request(3.0, 1..3, 5)]),
     ];
-    let (_folder, path) = written("t.json", trace("t", list).to_string());
+    let (_folder, path) = written("t.json", trace("t", &list).to_string());
     let dataset = load(&path, WEKA).unwrap();
     assert_eq!(ids(dataset.as_ref()), ["t", "t::sa:a3"]);
     // Nobody waits for it: no request comes later.
@@ -299,7 +299,7 @@ fn a_subagent_before_every_request_or_without_any_is_left_out_and_counted() {
 #[test]
 fn what_a_weka_trace_may_not_hold_is_named() {
     let with = |key: &str, value: Value| {
-        let mut trace = trace("t", vec![request(0.0, 1..5, 5)]);
+        let mut trace = trace("t", &[request(0.0, 1..5, 5)]);
         trace[key] = value;
         trace
     };
@@ -340,8 +340,7 @@ fn what_a_weka_trace_may_not_hold_is_named() {
     }
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.json", "b.json"] {
-        std::fs::write(folder.path().join(name), trace("t", vec![request(0.0, 1..5, 5)]).to_string())
-            .unwrap();
+        std::fs::write(folder.path().join(name), trace("t", &[request(0.0, 1..5, 5)]).to_string()).unwrap();
     }
     let error = load(folder.path(), WEKA).err().unwrap().to_string();
     assert!(error.contains("b.json") && error.contains("a.json") && error.contains("`t`"), "{error}");
