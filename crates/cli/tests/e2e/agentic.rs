@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::schema::assert_valid;
 use crate::support::{Mock, Place, Results};
 
 /// A data file of the tests of the dataset room.
@@ -172,6 +173,7 @@ fn a_weka_trace_plays_its_recorded_schedule_with_its_subagent_nested() {
     assert_eq!((&stats["parents_suspended"], &stats["parents_resumed"]), (&1.into(), &1.into()));
     assert_eq!(summary["input_config"]["phases"][0]["type"], "fixed_schedule");
     assert_eq!(summary["input_config"]["phases"][0]["requests"], 5);
+    assert_valid(&place);
 }
 
 #[test]

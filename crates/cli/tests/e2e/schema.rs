@@ -28,7 +28,7 @@ fn record_schema() -> Value {
 
 /// Checks the files of a run, those of its phases too.
 #[track_caller]
-fn assert_valid(place: &Place) {
+pub(crate) fn assert_valid(place: &Place) {
     let results = place.results();
     let schema = summary_schema();
     let mut seen = 0;
