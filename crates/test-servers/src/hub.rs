@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
+use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Request, Server};
@@ -18,17 +18,30 @@ pub struct StubFile {
     pub bytes: Arc<[u8]>,
     /// Stored as a large file: redirected to the storage, its etag a sha256.
     pub lfs: bool,
+    /// Digests, taken once.
+    git: String,
+    sha256: String,
 }
 
 impl StubFile {
+    fn new(bytes: &[u8], lfs: bool) -> StubFile {
+        let mut git = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
+        git.update(format!("blob {}\0", bytes.len()).as_bytes());
+        git.update(bytes);
+        StubFile {
+            lfs,
+            git: hex(git.finish().as_ref()),
+            sha256: hex(digest(&SHA256, bytes).as_ref()),
+            bytes: Arc::from(bytes),
+        }
+    }
+
     fn git(&self) -> String {
-        let mut text = format!("blob {}\0", self.bytes.len()).into_bytes();
-        text.extend_from_slice(&self.bytes);
-        hex(digest(&SHA1_FOR_LEGACY_USE_ONLY, &text).as_ref())
+        self.git.clone()
     }
 
     fn sha256(&self) -> String {
-        hex(digest(&SHA256, &self.bytes).as_ref())
+        self.sha256.clone()
     }
 
     /// The name of its blob.
@@ -70,7 +83,7 @@ impl StubRepo {
         let mut text = format!("{branch} {}", self.commits.len());
         for (name, bytes) in files {
             let (name, lfs) = name.strip_prefix("lfs:").map_or((*name, false), |name| (name, true));
-            let file = StubFile { bytes: Arc::from(*bytes), lfs };
+            let file = StubFile::new(bytes, lfs);
             let _ = write!(text, " {name} {}", file.etag());
             tree.insert(name.to_owned(), file);
         }
@@ -141,6 +154,11 @@ impl StubHub {
     /// What `HF_ENDPOINT` must be.
     pub fn endpoint(&self) -> String {
         self.hub.url()
+    }
+
+    /// A signed address of a large file in the storage.
+    pub fn storage_url(&self, sha256: &str) -> String {
+        format!("http://localhost:{}/{sha256}?Signature=s", self.storage.port())
     }
 
     /// What the Hub's port was asked.

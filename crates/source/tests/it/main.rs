@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 
 mod hub;
+mod python;
 mod support;
