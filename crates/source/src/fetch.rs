@@ -129,8 +129,9 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
             name: &file.path,
             size: file.size,
             promises: &promises,
-            resumes: file.etag.as_deref().is_some_and(|etag| !etag.starts_with("W/"))
-                || file.version_id.is_some(),
+            resumes: !file.coded
+                && (file.version_id.is_some()
+                    || file.etag.as_deref().is_some_and(|etag| !etag.starts_with("W/"))),
             variable: self.store.variable(),
         };
         let (temp, digests) = transfer::fetch(&order, temp, self.patience, meter, async |start| {

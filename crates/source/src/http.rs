@@ -8,14 +8,18 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
 
 pub(crate) use body::Body;
 
+use url::Url;
+
 use crate::error::Problem;
 use crate::settings::Patience;
 
+/// Redirects that are followed.
+pub(crate) const MOST_HOPS: usize = 10;
 /// Attempts of one request.
 pub(crate) const ATTEMPTS: u32 = 3;
 
@@ -174,6 +178,18 @@ pub(crate) fn transient_answer(status: StatusCode, headers: &HeaderMap, what: &s
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
     text.trim().parse::<u64>().ok().map(Duration::from_secs)
+}
+
+/// Where a redirect leads; never from a private connection to an open one.
+pub(crate) fn redirect_target(from: &Url, headers: &HeaderMap) -> Result<Url, Problem> {
+    let refuse = |why: &str| Problem::Redirect { what: format!("of {} {why}", host_of(from)) };
+    let location = header(headers, LOCATION.as_str()).ok_or_else(|| refuse("says nowhere where it leads"))?;
+    let next = from.join(location).map_err(|_| refuse("leads to no URL"))?;
+    match (from.scheme(), next.scheme()) {
+        (_, "https") | ("http", "http") => Ok(next),
+        ("https", "http") => Err(refuse("leads from https to http, and is not followed")),
+        _ => Err(refuse("leads to another scheme, and is not followed")),
+    }
 }
 
 /// The first byte and the whole length that a `Content-Range` names.

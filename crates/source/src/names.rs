@@ -71,7 +71,6 @@ pub(crate) fn check<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), 
 }
 
 /// The last segment of a URL path or key as a file name; `data` when it cannot be one.
-#[cfg_attr(not(test), expect(dead_code, reason = "files behind URLs are named with it, which come next"))]
 pub(crate) fn local(segment: &str) -> String {
     let decoded = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
     let last = decoded.rsplit('/').next().unwrap_or_default();

@@ -3,6 +3,7 @@
 pub(crate) mod hub;
 pub(crate) mod local;
 pub(crate) mod recalled;
+pub(crate) mod web;
 
 use crate::digest::Promise;
 use crate::error::Problem;
@@ -21,6 +22,10 @@ pub(crate) struct Entry {
     pub(crate) version_id: Option<String>,
     /// `Last-Modified`, where there is no etag.
     pub(crate) modified: Option<String>,
+    /// It is compressed for the transfer, and decoded while it is written: its size is not known, and it is never read
+    /// from the middle.
+    #[serde(default)]
+    pub(crate) coded: bool,
     /// What its bytes must be.
     #[serde(skip)]
     pub(crate) promise: Option<Promise>,

@@ -10,13 +10,14 @@ use crate::digest::Promise;
 use crate::error::{Problem, SourceError};
 use crate::events::{Events, Stop};
 use crate::fetch::{Fetch, LocalFile};
-use crate::http::retrying;
+use crate::http::{Http, retrying};
 use crate::plan::Plan;
 use crate::protocol::hub::Hub;
 use crate::protocol::hub::client::{Client, Repo};
 use crate::protocol::hub::offline::OfflineHub;
 use crate::protocol::local::LocalSource;
 use crate::protocol::recalled::OfflineRemote;
+use crate::protocol::web::Web;
 use crate::protocol::{Protocol, Range};
 use crate::provenance::Provenance;
 use crate::reference::Reference;
@@ -30,6 +31,7 @@ pub struct Sources {
     events: Events,
     stop: Stop,
     hub: OnceLock<Client>,
+    web: OnceLock<Http>,
 }
 
 /// The first bytes of the first file.
@@ -86,20 +88,25 @@ macro_rules! with_protocol {
             },
             Reference::S3(_) | Reference::Web(_) => {
                 let cache = $self.remote_cache($reference);
-                if $self.settings.offline {
-                    let $store = &cache;
-                    match OfflineRemote::new(&cache, $reference, &$self.events) {
-                        Ok(recalled) => {
-                            let $protocol = &recalled;
-                            $work
+                let $store = &cache;
+                match $reference {
+                    _ if $self.settings.offline => {
+                        match OfflineRemote::new(&cache, $reference, &$self.events) {
+                            Ok(recalled) => {
+                                let $protocol = &recalled;
+                                $work
+                            }
+                            Err(problem) => Err(problem),
                         }
-                        Err(problem) => Err(problem),
                     }
-                } else {
-                    Err(Problem::Grammar {
-                        what: "this version reads hf:// only".into(),
-                        fix: "Download the file, and give --input-file its path".into(),
-                    })
+                    Reference::Web(reference) => {
+                        let $protocol = &Web { http: $self.web(), reference, events: &$self.events };
+                        $work
+                    }
+                    _ => Err(Problem::Grammar {
+                        what: "this version does not read s3:// yet".into(),
+                        fix: "Download the data, or use a presigned https:// URL".into(),
+                    }),
                 }
             }
         }
@@ -109,7 +116,12 @@ macro_rules! with_protocol {
 impl Sources {
     /// With these settings; what a person should see goes to `events`, and `stop` ends it.
     pub fn new(settings: Settings, events: Events, stop: Stop) -> Sources {
-        Sources { settings, events, stop, hub: OnceLock::new() }
+        Sources { settings, events, stop, hub: OnceLock::new(), web: OnceLock::new() }
+    }
+
+    fn web(&self) -> &Http {
+        let patience = &self.settings.patience;
+        self.web.get_or_init(|| Http::new(patience.clone(), patience.idle))
     }
 
     fn hub(&self) -> &Client {

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-use aiperf_test_servers::{StubHub, StubRepo};
+use aiperf_test_servers::{Answer, Server, StubHub, StubRepo};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -303,14 +303,21 @@ fn canaries_stay_where_they_were_put() {
     for token in ["hf_good", "hf_canary"] {
         let mut machine = Machine::new(&hub);
         machine.set("HF_TOKEN", token);
-        let presigned = "https://127.0.0.1:9/x.jsonl?X-Amz-Signature=canary1&X-Amz-Credential=canary2&X-Amz-Security-Token=canary3&part=1";
+        let server = Server::start(|_| Answer::status(403).body(*b"no"));
+        let presigned = format!(
+            "{}/x.jsonl?X-Amz-Signature=canary1&X-Amz-Credential=canary2&X-Amz-Security-Token=canary3&part=1",
+            server.url()
+        );
+        let served = Server::start(|request| Answer::file(request, &TRACE.into()).with("ETag", "\"a\""));
+        let readable = presigned.replace(&server.url(), &served.url());
         let mut said = String::new();
         for arguments in [
             &["--input-file", "hf://org/trace", "--log-level", "TRACE"][..],
+            &["--input-file", &readable, "--custom-dataset-type", "mooncake_trace", "--log-level", "TRACE"],
             &["--input-file", "hf://org/none"],
             &["--input-file", "hf://org/off"],
             &["--input-file", "hf://org/trace/x"],
-            &["--input-file", presigned, "--custom-dataset-type", "mooncake_trace"],
+            &["--input-file", &presigned, "--custom-dataset-type", "mooncake_trace"],
             &["--input-file", "https://canary4:canary5@h/x"],
         ] {
             let output = machine.profile(arguments);
@@ -318,7 +325,7 @@ fn canaries_stay_where_they_were_put() {
             said += &stdout(&output);
         }
         for command in ["resolve", "fetch"] {
-            let output = machine.aiperf(&["dataset", command, presigned]);
+            let output = machine.aiperf(&["dataset", command, &presigned]);
             said += &stderr(&output);
             said += &stdout(&output);
         }
@@ -331,4 +338,34 @@ fn canaries_stay_where_they_were_put() {
         assert!(!said.contains("canary") && !said.contains("hf_good"), "{said}");
         assert!(said.contains("part=1"));
     }
+}
+
+#[test]
+fn the_example_of_the_documentation_replays_on_its_schedule_by_url() {
+    let server = Server::start(|request| match request.path() {
+        "/trace.jsonl" => {
+            Answer::file(request, &TRACE.into()).with("Last-Modified", "Mon, 30 Nov 2026 00:00:00 GMT")
+        }
+        _ => Answer::status(404),
+    });
+    let machine = Machine::new(&hub());
+    let url = format!("{}/trace.jsonl", server.url());
+    let run = || {
+        let output = machine.profile(&[
+            "--streaming",
+            "--input-file",
+            &url,
+            "--custom-dataset-type",
+            "mooncake_trace",
+        ]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stderr(&output)
+    };
+    assert!(run().contains("recorded times"));
+    let dataset = machine.summary()["metadata"]["dataset"].clone();
+    assert_eq!(dataset["format_source"], "flag");
+    assert!(dataset["resolved_version"].as_str().unwrap().starts_with("modified:Mon, 30 Nov"), "{dataset}");
+    server.clear_log();
+    run();
+    assert!(server.log().iter().all(|request| request.method == "HEAD" || request.path() != "/trace.jsonl"));
 }

@@ -5,3 +5,4 @@
 mod hub;
 mod python;
 mod support;
+mod web;

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, HeaderMap, LINK, LOCATION, RANGE};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, HeaderMap, LINK, RANGE};
 use reqwest::{Method, Response, StatusCode};
 use serde::Deserialize;
 use url::Url;
 
 use super::answers::{Asked, classify, not_a_hub};
 use crate::error::Problem;
-use crate::http::{Body, Failure, Http, header, host_of, retrying};
+use crate::http::{Body, Failure, Http, MOST_HOPS, header, host_of, redirect_target, retrying};
 use crate::protocol::{Entry, Range};
 use crate::reference::is_commit;
 use crate::settings::{HubSettings, Patience};
@@ -20,8 +20,6 @@ use crate::settings::{HubSettings, Patience};
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Entries of one listing.
 const MOST_ENTRIES: usize = 100_000;
-/// Redirects that are followed.
-const MOST_HOPS: usize = 10;
 /// A page of a listing, and any other JSON answer.
 const MOST_JSON: usize = 64 << 20;
 /// Plain HTTP serves files of up to this many bytes.
@@ -236,7 +234,7 @@ impl Client {
             let response = self.http.send(request, self.patience().headers).await?;
             let status = response.status();
             if status.is_redirection() {
-                url = target(&url, response.headers())?;
+                url = redirect_target(&url, response.headers())?;
                 continue;
             }
             if status == StatusCode::FORBIDDEN {
@@ -284,7 +282,7 @@ impl Client {
             let response = self.ask(request, &url).await?;
             let status = response.status();
             if status.is_redirection() {
-                let next = target(&url, response.headers())?;
+                let next = redirect_target(&url, response.headers())?;
                 if self.is_hub(&next, &url) {
                     url = next;
                     continue;
@@ -350,7 +348,7 @@ impl Client {
                 }
                 let response = self.ask(request, &url).await?;
                 if response.status().is_redirection() {
-                    let next = target(&url, response.headers())?;
+                    let next = redirect_target(&url, response.headers())?;
                     if !self.is_hub(&next, &url) {
                         return Err(Problem::Redirect {
                             what: format!(
@@ -475,18 +473,6 @@ fn answer_body(response: Response, file: &Entry, range: Range) -> Result<Body, F
             fix: "Run again; if it stays so, ask the publisher".into(),
         }
         .into()),
-    }
-}
-
-/// Where a redirect leads; never from a private connection to an open one.
-fn target(from: &Url, headers: &HeaderMap) -> Result<Url, Problem> {
-    let refuse = |why: &str| Problem::Redirect { what: format!("of {} {why}", host_of(from)) };
-    let location = header(headers, LOCATION.as_str()).ok_or_else(|| refuse("says nowhere where it leads"))?;
-    let next = from.join(location).map_err(|_| refuse("leads to no URL"))?;
-    match (from.scheme(), next.scheme()) {
-        (_, "https") | ("http", "http") => Ok(next),
-        ("https", "http") => Err(refuse("leads from https to http, and is not followed")),
-        _ => Err(refuse("leads to another scheme, and is not followed")),
     }
 }
 

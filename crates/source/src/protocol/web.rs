@@ -1,0 +1,325 @@
+//! Files behind URLs.
+
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, ETAG, HeaderMap, IF_MATCH, LAST_MODIFIED, RANGE,
+};
+use reqwest::{Method, Response, StatusCode};
+use url::Url;
+
+use crate::error::Problem;
+use crate::events::Events;
+use crate::http::{
+    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, redirect_target, retrying,
+    transient_answer,
+};
+use crate::manifest::MOST_BYTES;
+use crate::names;
+use crate::protocol::{Entry, Found, Node, Protocol, Range, Target};
+use crate::reference::WebReference;
+
+/// A URL that can be asked.
+pub(crate) struct Web<'a> {
+    pub(crate) http: &'a Http,
+    pub(crate) reference: &'a WebReference,
+    pub(crate) events: &'a Events,
+}
+
+/// What the headers of an answer say about the file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Facts {
+    size: Option<u64>,
+    etag: Option<String>,
+    modified: Option<String>,
+    /// It is compressed for the transfer only.
+    coded: bool,
+}
+
+impl Facts {
+    fn of(headers: &HeaderMap, size: Option<u64>, url: &Url) -> Result<Facts, Problem> {
+        let text = |name: &str| header(headers, name).filter(|text| !text.is_empty()).map(str::to_owned);
+        let coded = is_coded(headers, url)?;
+        Ok(Facts {
+            size: size.filter(|_| !coded),
+            etag: text(ETAG.as_str()),
+            modified: text(LAST_MODIFIED.as_str()),
+            coded,
+        })
+    }
+
+    fn has_nothing(&self) -> bool {
+        self.size.is_none() && self.etag.is_none() && self.modified.is_none()
+    }
+}
+
+/// Whether a body must be decoded while it is written. A `.gz` file is stored as it is sent.
+fn is_coded(headers: &HeaderMap, url: &Url) -> Result<bool, Problem> {
+    let ends_gz = url.path().to_ascii_lowercase().strip_suffix(".gz").is_some();
+    match header(headers, CONTENT_ENCODING.as_str()).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "" | "identity" => Ok(false),
+        "gzip" | "x-gzip" => Ok(!ends_gz),
+        other => Err(Problem::Unexpected {
+            what: format!("with the content encoding \"{}\", which nobody asked for", other.escape_debug()),
+            fix: "Serve the file as it is, or compressed with gzip".into(),
+        }),
+    }
+}
+
+fn length(headers: &HeaderMap) -> Option<u64> {
+    header(headers, CONTENT_LENGTH.as_str())?.parse().ok()
+}
+
+fn is_strong(etag: &str) -> bool {
+    !etag.starts_with("W/")
+}
+
+impl Web<'_> {
+    fn url(&self) -> &Url {
+        self.reference.url.expose()
+    }
+
+    fn name(&self) -> String {
+        let last = self.url().path_segments().and_then(|mut segments| segments.next_back());
+        names::local(last.unwrap_or_default())
+    }
+
+    /// Sends a request, follows its redirects, and returns the last answer, whatever its status.
+    async fn ask(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: &[(reqwest::header::HeaderName, String)],
+    ) -> Result<Response, Failure> {
+        let mut url = url.clone();
+        for _ in 0..=MOST_HOPS {
+            let mut request =
+                self.http.client()?.request(method.clone(), url.clone()).header(ACCEPT_ENCODING, "identity");
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            let response = self.http.send(request, self.http.patience().headers).await?;
+            if !response.status().is_redirection() || response.status() == StatusCode::NOT_MODIFIED {
+                return Ok(response);
+            }
+            url = redirect_target(&url, response.headers())?;
+        }
+        Err(Problem::Redirect { what: format!("of {} is one of more than {MOST_HOPS}", host_of(&url)) }
+            .into())
+    }
+
+    /// Size and validators, by HEAD where that is allowed, else by the first byte.
+    async fn facts(&self) -> Result<Facts, Failure> {
+        let signed = aiperf_config::signature(self.url()).is_some();
+        if !signed {
+            let response = self.ask(Method::HEAD, self.url(), &[]).await?;
+            let status = response.status();
+            if status.is_success() {
+                let facts = Facts::of(response.headers(), length(response.headers()), self.url())?;
+                if !facts.has_nothing() {
+                    return Ok(facts);
+                }
+            } else if !matches!(status.as_u16(), 400 | 403 | 405 | 501) {
+                return Err(self.refused(response).await);
+            }
+        }
+        let response = self.ask(Method::GET, self.url(), &[(RANGE, "bytes=0-0".into())]).await?;
+        let headers = response.headers();
+        match response.status() {
+            StatusCode::PARTIAL_CONTENT => {
+                let total = content_range(headers).and_then(|(_, total)| total);
+                Ok(Facts::of(headers, total, self.url())?)
+            }
+            StatusCode::RANGE_NOT_SATISFIABLE if header(headers, "content-range") == Some("bytes */0") => {
+                Ok(Facts { size: Some(0), ..Facts::default() })
+            }
+            status if status.is_success() => Ok(Facts::of(headers, length(headers), self.url())?),
+            _ => Err(self.refused(response).await),
+        }
+    }
+
+    /// What an answer means that brings no data.
+    async fn refused(&self, response: Response) -> Failure {
+        let status = response.status();
+        let what = format!("a question about {}", self.reference.url.typed());
+        if let Some(failure) = transient_answer(status, response.headers(), &what) {
+            return failure;
+        }
+        let host = host_of(self.url());
+        let text = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let signature = aiperf_config::signature(self.url());
+        let problem = match status.as_u16() {
+            404 | 410 => Problem::NotFound {
+                what: format!("the file at {host}"),
+                fix: "Check the spelling of the URL".into(),
+            },
+            400 | 401 | 403 if signature.is_some() => {
+                let expires = signature.and_then(|signature| signature.expires);
+                let now = aiperf_clock::wall(aiperf_clock::now()) / 1_000_000_000;
+                let says = ["Request has expired", "AuthenticationFailed", "ExpiredToken"];
+                if expires.is_some_and(|end| end < now) || says.iter().any(|phrase| text.contains(phrase)) {
+                    let utc = |end: u64| aiperf_clock::format_utc(end.saturating_mul(1_000_000_000));
+                    Problem::Expired { expired: expires.map(|end| format!("{} UTC", utc(end))) }
+                } else {
+                    Problem::Denied {
+                        what: format!("{host} answered {} to the presigned URL", status.as_u16()),
+                        fix: "Generate a new URL that may be read with GET".into(),
+                    }
+                }
+            }
+            401 | 403 => Problem::Denied {
+                what: format!("{host} answered {} without credentials", status.as_u16()),
+                fix: "Use a public URL, or one that is signed in its query".into(),
+            },
+            other => Problem::Unexpected {
+                what: format!("{other} to a question about {}", self.reference.url.typed()),
+                fix: "Check the URL".into(),
+            },
+        };
+        Failure::Final(problem)
+    }
+
+    /// The sidecar; what cannot be one counts as none.
+    async fn sidecar(&self) -> Result<Option<(String, Vec<u8>)>, Problem> {
+        let Some(url) = self.reference.sidecar() else { return Ok(None) };
+        let place = url.path_segments().and_then(|mut segments| segments.next_back().map(names::local));
+        let place = place.unwrap_or_else(|| "aiperf.json".into());
+        retrying(self.http.patience(), async || {
+            let response = self.ask(Method::GET, &url, &[]).await?;
+            let status = response.status();
+            let html =
+                header(response.headers(), "content-type").is_some_and(|kind| kind.starts_with("text/html"));
+            match status.as_u16() {
+                404 | 410 => Ok(None),
+                401 | 403 => {
+                    self.events
+                        .info(format!("{place} may not be read ({}): taken as absent", status.as_u16()));
+                    Ok(None)
+                }
+                200 if html => Ok(None),
+                200 => {
+                    let bytes = Body::new(response, 0, None).small(MOST_BYTES).await?;
+                    Ok(Some((place.clone(), bytes.unwrap_or_else(|| vec![b' '; MOST_BYTES + 1]))))
+                }
+                _ => Err(self.refused(response).await),
+            }
+        })
+        .await
+    }
+
+    /// Whether an answer is of the version that was pinned.
+    fn check_pin(&self, headers: &HeaderMap, size: Option<u64>, file: &Entry) -> Result<(), Problem> {
+        let same = match (&file.etag, &file.modified) {
+            (Some(etag), _) => header(headers, ETAG.as_str()) == Some(etag),
+            (None, Some(modified)) => header(headers, LAST_MODIFIED.as_str()) == Some(modified),
+            (None, None) => true,
+        };
+        let same_size = match (size, file.size) {
+            (Some(found), Some(pinned)) => found == pinned,
+            _ => true,
+        };
+        if same && same_size { Ok(()) } else { Err(Problem::Changed(self.reference.url.typed())) }
+    }
+}
+
+impl Protocol for Web<'_> {
+    async fn look_up(&self) -> Result<Found, Problem> {
+        if aiperf_config::signature(self.url()).is_some_and(|signature| signature.redacted) {
+            return Err(Problem::Denied {
+                what: "the signature of the URL is <redacted>, it was printed once".into(),
+                fix: "Give the whole URL, or generate a new one".into(),
+            });
+        }
+        let facts = retrying(self.http.patience(), async || self.facts().await).await?;
+        let entry = Entry {
+            path: self.name(),
+            size: facts.size,
+            etag: facts.etag,
+            modified: facts.modified,
+            coded: facts.coded,
+            ..Entry::default()
+        };
+        if version_of(&entry).is_none() {
+            self.events.warn(format!(
+                "{} has no ETag, and no Last-Modified with a length: it is downloaded again on every run",
+                self.reference.url.typed()
+            ));
+        }
+        let declaration = self.sidecar().await?;
+        Ok(Found { commit: None, node: Node::File(entry), declaration, declared_by: None })
+    }
+
+    async fn node(&self, _: &Found, _: &str) -> Result<Option<Node>, Problem> {
+        Ok(None)
+    }
+
+    async fn list(&self, _: &Found, _: &str) -> Result<Vec<Entry>, Problem> {
+        Ok(Vec::new())
+    }
+
+    async fn prove(&self, _: &Found, file: Entry) -> Result<Entry, Problem> {
+        Ok(file)
+    }
+
+    async fn open(&self, _: &Found, file: &Entry, range: Range) -> Result<Body, Failure> {
+        let mut headers = Vec::new();
+        // What is decoded on its way has no places.
+        if let Some(range) = range.header().filter(|_| !file.coded) {
+            headers.push((RANGE, range));
+        }
+        if let Some(etag) = file.etag.as_ref().filter(|etag| is_strong(etag)) {
+            headers.push((IF_MATCH, etag.clone()));
+        }
+        let response = self.ask(Method::GET, self.url(), &headers).await?;
+        let found = response.headers();
+        let changed = || Failure::Final(Problem::Changed(self.reference.url.typed()));
+        match response.status() {
+            StatusCode::PARTIAL_CONTENT => {
+                let Some((start, total)) = content_range(found).filter(|(start, _)| *start == range.start)
+                else {
+                    return Err(Failure::transient(Problem::CutShort {
+                        file: file.path.clone(),
+                        what: "another range came than the one asked for".into(),
+                    }));
+                };
+                self.check_pin(found, total, file)?;
+                Ok(Body::new(response, start, total))
+            }
+            StatusCode::OK => {
+                let coded = is_coded(found, self.url())?;
+                if coded != file.coded {
+                    return Err(changed());
+                }
+                let total = length(found).filter(|_| !coded);
+                self.check_pin(found, total, file)?;
+                let body = Body::new(response, 0, total);
+                Ok(if coded { body.decoded() } else { body })
+            }
+            StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => Err(changed()),
+            _ => Err(self.refused(response).await),
+        }
+    }
+
+    fn folder(&self) -> String {
+        String::new()
+    }
+
+    fn title(&self, _: &str) -> String {
+        self.reference.url.typed()
+    }
+
+    fn reference_to(&self, _: &str) -> String {
+        self.reference.url.typed()
+    }
+
+    fn version(&self, _: &Found, target: &Target<'_>) -> (Option<String>, String) {
+        (target.files.first().and_then(version_of), self.reference.url.typed())
+    }
+}
+
+fn version_of(file: &Entry) -> Option<String> {
+    match (&file.etag, &file.modified, file.size) {
+        (Some(etag), ..) => Some(format!("etag:{etag}")),
+        (None, Some(modified), Some(size)) => Some(format!("modified:{modified};length:{size}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,368 @@
+//! Files behind URLs.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use aiperf_source::{Ask, Blame, FormatSource, Reference};
+use aiperf_test_servers::{Answer, Request, Server};
+
+use crate::support::{Machine, ask};
+
+const LINES: &[u8] = b"{\"timestamp\": 0, \"input_length\": 12, \"output_length\": 5, \"hash_ids\": [0]}\n";
+
+fn with(format: &'static str) -> Ask<'static> {
+    Ask { format: Some(format), ..ask() }
+}
+
+/// Serves `/x.jsonl` by a function, and nothing else.
+fn serve(file: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Server {
+    Server::start(move |request| {
+        if request.path().ends_with("/x.jsonl") || request.path().ends_with("/x.jsonl.gz") {
+            file(request)
+        } else {
+            Answer::status(404)
+        }
+    })
+}
+
+fn tagged(bytes: &[u8], etag: &str) -> impl Fn(&Request) -> Answer + Send + Sync + 'static + use<> {
+    let bytes: Arc<[u8]> = bytes.into();
+    let etag = etag.to_owned();
+    move |request| Answer::file(request, &bytes).with("ETag", etag.clone())
+}
+
+fn asked(server: &Server) -> Vec<String> {
+    server.log().iter().map(|request| format!("{} {}", request.method, request.target)).collect()
+}
+
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn a_file_is_transferred_once_for_each_version() {
+    let current = Arc::new(Mutex::new(("\"one\"", LINES)));
+    let served = Arc::clone(&current);
+    let server = serve(move |request| {
+        let (etag, bytes) = *served.lock().unwrap();
+        Answer::file(request, &bytes.into()).with("ETag", etag)
+    });
+    let machine = Machine::new(&[]);
+    let url = format!("{}/x.jsonl", server.url());
+    let local = machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), LINES);
+    assert_eq!(local.provenance.version.as_deref(), Some("etag:\"one\""));
+    assert_eq!(local.files[0].name, "x.jsonl");
+    assert_eq!(asked(&server), ["HEAD /x.jsonl", "GET /x.jsonl.aiperf.json", "GET /x.jsonl"]);
+    server.clear_log();
+    machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    assert_eq!(asked(&server), ["HEAD /x.jsonl", "GET /x.jsonl.aiperf.json"]);
+    *current.lock().unwrap() = ("\"two\"", b"{}\n");
+    let local = machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), b"{}\n");
+}
+
+#[test]
+fn a_sidecar_supplies_format_and_defaults() {
+    let server = Server::start(|request| match request.path() {
+        "/x.jsonl" => tagged(LINES, "\"a\"")(request),
+        "/x.jsonl.aiperf.json" => {
+            Answer::status(200).body(*b"{\"format\": \"mooncake_trace\", \"block_size\": 16}")
+        }
+        _ => Answer::status(404),
+    });
+    let machine = Machine::new(&[]);
+    let plan = machine.access(&format!("{}/x.jsonl", server.url()), &ask()).unwrap();
+    assert_eq!((plan.format_source, plan.block_size), (Some(FormatSource::Sidecar), Some(16)));
+    // Not beside a URL with a query.
+    let plan = machine.access(&format!("{}/x.jsonl?v=1", server.url()), &ask()).unwrap();
+    assert_eq!(plan.format, None);
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_sidecar_is_none_unless_the_server_is_in_trouble() {
+    for (status, kind, absent) in
+        [(200, "text/html", true), (401, "", true), (403, "", true), (410, "", true), (500, "", false)]
+    {
+        let server = Server::start(move |request| {
+            if request.path() == "/x.jsonl" {
+                tagged(LINES, "\"a\"")(request)
+            } else {
+                Answer::status(status).with("Content-Type", kind).body(*b"<html>")
+            }
+        });
+        let machine = Machine::new(&[]);
+        let result = machine.access(&format!("{}/x.jsonl", server.url()), &with("single_turn"));
+        assert_eq!(result.is_ok(), absent, "{status} {result:?}");
+        let attempts = asked(&server).iter().filter(|line| line.contains("aiperf.json")).count();
+        assert_eq!(attempts, if absent { 1 } else { 3 });
+    }
+}
+
+#[test]
+fn where_head_is_not_allowed_the_first_byte_tells() {
+    for status in [400, 403, 405, 501] {
+        let server = serve(move |request| {
+            if request.method == "HEAD" { Answer::status(status) } else { tagged(LINES, "W/\"a\"")(request) }
+        });
+        let machine = Machine::new(&[]);
+        let plan = machine.access(&format!("{}/x.jsonl", server.url()), &with("single_turn")).unwrap();
+        assert_eq!(plan.bytes(), Some(LINES.len() as u64));
+        assert_eq!(server.log()[1].header("range"), Some("bytes=0-0"));
+    }
+}
+
+#[test]
+fn a_presigned_url_is_asked_by_get_and_shares_its_cache_with_the_next_signature() {
+    let server = serve(tagged(LINES, "\"a\""));
+    let machine = Machine::new(&[]);
+    let url = |signature: &str| {
+        format!(
+            "{}/x.jsonl?part=1&X-Amz-Date=20200101T000000Z&X-Amz-Expires=60&X-Amz-Signature={signature}",
+            server.url()
+        )
+    };
+    let local = machine.fetch(&url("canary1"), &with("single_turn")).unwrap();
+    assert!(server.log().iter().all(|request| request.method == "GET"));
+    assert!(!local.provenance.json().to_string().contains("canary"));
+    assert!(local.provenance.reference.contains("part=1"), "{}", local.provenance.reference);
+    server.clear_log();
+    let again = machine.fetch(&url("canary2"), &with("single_turn")).unwrap();
+    assert_eq!(again.files, local.files);
+    assert_eq!(server.log().len(), 1);
+    // The clock of this machine did not refuse it; the server may.
+    let refusing = serve(|_| Answer::status(403).body(*b"<Message>Request has expired</Message>"));
+    let url = url("canary3").replace(&server.url(), &refusing.url());
+    let error = machine.access(&url, &with("single_turn")).unwrap_err();
+    assert!(
+        error.to_string().contains("access was denied: the presigned URL has expired (at 2020-01-01"),
+        "{error}"
+    );
+    assert!(
+        error.to_string().contains("Generate a new URL") && !error.to_string().contains("canary"),
+        "{error}"
+    );
+    let printed = machine.access("https://h/x?X-Amz-Signature=<redacted>", &with("single_turn")).unwrap_err();
+    assert!(printed.to_string().contains("Give the whole URL"), "{printed}");
+}
+
+#[test]
+fn a_file_without_a_version_is_fetched_every_time_with_a_warning() {
+    let server = serve(|request| {
+        let mut answer = Answer::status(200).body(LINES);
+        answer.without_length = true;
+        let _ = request;
+        answer
+    });
+    let mut machine = Machine::new(&[]);
+    let url = format!("{}/x.jsonl", server.url());
+    for _ in 0..2 {
+        let local = machine.fetch(&url, &with("single_turn")).unwrap();
+        assert_eq!(local.provenance.version, None);
+        assert_eq!(std::fs::read(&local.files[0].path).unwrap(), LINES);
+    }
+    assert!(machine.notes().iter().any(|note| note.contains("downloaded again on every run")));
+    machine.set("HF_HUB_OFFLINE", "1");
+    server.clear_log();
+    let offline = machine.fetch(&url, &with("single_turn")).unwrap();
+    assert_eq!(std::fs::read(&offline.files[0].path).unwrap(), LINES);
+    assert!(server.log().is_empty());
+    let error = machine.fetch(&format!("{url}?other"), &with("single_turn")).unwrap_err().to_string();
+    assert!(error.contains("not in the cache and offline mode is on"), "{error}");
+}
+
+#[test]
+fn what_is_compressed_for_the_transfer_is_decoded_and_a_gz_file_is_not() {
+    let packed: Arc<[u8]> = gzipped(&LINES.repeat(10_000)).into();
+    let body = Arc::clone(&packed);
+    let server = serve(move |_| {
+        Answer::status(200).with("Content-Encoding", "gzip").with("ETag", "\"a\"").body(Arc::clone(&body))
+    });
+    let machine = Machine::new(&[]);
+    let local = machine.fetch(&format!("{}/x.jsonl", server.url()), &with("single_turn")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), LINES.repeat(10_000));
+    let local = machine.fetch(&format!("{}/x.jsonl.gz", server.url()), &with("single_turn")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), *packed);
+    let server = serve(|_| Answer::status(200).with("Content-Encoding", "br").body(*b"x"));
+    let error = machine.access(&format!("{}/x.jsonl", server.url()), &with("single_turn")).unwrap_err();
+    assert!(error.to_string().contains("content encoding \"br\""), "{error}");
+}
+
+#[test]
+fn a_cut_body_goes_on_with_the_same_version_and_three_cuts_are_the_end() {
+    let bytes: Vec<u8> = (0..2_000_000u32).map(|i| (i >> 7) as u8).collect();
+    let file: Arc<[u8]> = bytes.clone().into();
+    let cuts = Mutex::new(0);
+    let server = serve(move |request| {
+        let mut answer = Answer::file(request, &file).with("ETag", "\"a\"");
+        let mut cuts = cuts.lock().unwrap();
+        if request.method == "GET" && *cuts < 2 {
+            *cuts += 1;
+            answer.cut_after = Some(500_000);
+        }
+        answer
+    });
+    let machine = Machine::new(&[]);
+    let local = machine.fetch(&format!("{}/x.jsonl", server.url()), &with("single_turn")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), bytes);
+    let gets: Vec<_> = server
+        .log()
+        .into_iter()
+        .filter(|request| request.method == "GET" && request.path() == "/x.jsonl")
+        .collect();
+    assert_eq!(gets.len(), 3);
+    assert!(gets.iter().all(|request| request.header("if-match") == Some("\"a\"")));
+    assert!(gets[2].range().is_some());
+
+    let server = serve(|request| {
+        let mut answer = tagged(LINES, "\"a\"")(request);
+        answer.cut_after = (request.method == "GET").then_some(5);
+        answer
+    });
+    let machine = Machine::new(&[]);
+    let error = machine.fetch(&format!("{}/x.jsonl", server.url()), &with("single_turn")).unwrap_err();
+    assert!(error.to_string().contains("the transfer was cut short"), "{error}");
+    assert_eq!(error.problem.blame(), Blame::World);
+    let tmp = machine.home.path().join(".cache/aiperf/remote/v1/tmp");
+    assert_eq!(std::fs::read_dir(tmp).unwrap().count(), 0);
+}
+
+#[test]
+fn a_file_that_changes_between_check_and_download_is_refused_once() {
+    let current = Arc::new(Mutex::new("\"one\""));
+    let served = Arc::clone(&current);
+    let server = serve(move |request| tagged(LINES, *served.lock().unwrap())(request));
+    let machine = Machine::new(&[]);
+    let sources = machine.sources();
+    let reference = Reference::parse(&format!("{}/x.jsonl", server.url())).unwrap();
+    let plan = sources.access(&reference, &with("single_turn")).unwrap();
+    *current.lock().unwrap() = "\"two\"";
+    server.clear_log();
+    let error = sources.fetch(&plan).unwrap_err().to_string();
+    assert!(error.contains("changed after AIPerf pinned its version"), "{error}");
+    assert_eq!(server.log().len(), 1);
+}
+
+#[test]
+fn redirects_are_followed_ten_times_to_http_and_https_only() {
+    let hops = |request: &Request| -> u32 {
+        request.target.split_once("hop=").and_then(|(_, hop)| hop.parse().ok()).unwrap_or(0)
+    };
+    let server = Server::start(move |request| match (request.path(), hops(request)) {
+        ("/x.jsonl", 10) => tagged(LINES, "\"a\"")(request),
+        ("/x.jsonl", hop) => Answer::status(302).with("Location", format!("/x.jsonl?hop={}", hop + 1)),
+        ("/loop.jsonl", _) => Answer::status(307).with("Location", "/loop.jsonl"),
+        ("/file.jsonl", _) => Answer::status(302).with("Location", "file:///etc/passwd"),
+        ("/none.jsonl", _) => Answer::status(302),
+        _ => Answer::status(404),
+    });
+    let machine = Machine::new(&[]);
+    let url = |path: &str| format!("{}{path}", server.url());
+    machine.fetch(&url("/x.jsonl"), &with("single_turn")).unwrap();
+    assert!(server.log().iter().all(|request| request.header("referer").is_none()));
+    for (path, text) in [
+        ("/loop.jsonl", "one of more than 10"),
+        ("/file.jsonl", "another scheme"),
+        ("/none.jsonl", "says nowhere"),
+    ] {
+        let error = machine.access(&url(path), &with("single_turn")).unwrap_err().to_string();
+        assert!(error.contains("the redirect of 127.0.0.1") && error.contains(text), "{error}");
+    }
+}
+
+#[test]
+fn odd_sizes_are_errors_and_no_panics() {
+    for (headers, text) in [
+        (vec![("Content-Length", "0")], "is empty"),
+        (vec![("Content-Length", "9223372036854775808"), ("ETag", "\"a\"")], "not enough disk space"),
+    ] {
+        let server = serve(move |_| {
+            headers.iter().fold(Answer::status(200), |answer, (name, value)| answer.with(name, *value))
+        });
+        let machine = Machine::new(&[]);
+        let error = machine
+            .fetch(&format!("{}/x.jsonl", server.url()), &with("single_turn"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(text), "{error}");
+    }
+}
+
+#[test]
+fn a_read_only_cache_serves_hits_and_names_its_variable_on_a_miss() {
+    let server = serve(tagged(LINES, "\"a\""));
+    let mut machine = Machine::new(&[]);
+    let url = format!("{}/x.jsonl", server.url());
+    // Root writes everywhere: a file in the place of the directory refuses it as well.
+    let blocked = machine.home.path().join("blocked");
+    std::fs::write(&blocked, "x").unwrap();
+    machine.set("AIPERF_DATASET_REMOTE_CACHE_DIR", blocked.to_str().unwrap());
+    let error = machine.fetch(&url, &with("single_turn")).unwrap_err().to_string();
+    assert!(error.contains("cannot write") && error.contains("AIPERF_DATASET_REMOTE_CACHE_DIR"), "{error}");
+}
+
+#[test]
+fn two_processes_at_once_make_one_transfer() {
+    let bytes: Arc<[u8]> = vec![b'x'; 3_000_000].into();
+    let server = serve(move |request| Answer::file(request, &bytes).with("ETag", "\"a\""));
+    let machine = Machine::new(&[]);
+    let url = format!("{}/x.jsonl", server.url());
+    std::thread::scope(|scope| {
+        let runs: Vec<_> =
+            (0..4).map(|_| scope.spawn(|| machine.fetch(&url, &with("single_turn")).unwrap())).collect();
+        for run in runs {
+            assert_eq!(run.join().unwrap().files[0].size, 3_000_000);
+        }
+    });
+    let transfers =
+        server.log().iter().filter(|request| request.method == "GET" && request.path() == "/x.jsonl").count();
+    assert_eq!(transfers, 1);
+}
+
+#[test]
+fn the_server_of_the_documentation_example_is_versioned_by_date_and_length() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.jsonl");
+    std::fs::write(&path, LINES).unwrap();
+    let mut python = Command::new("python3")
+        .args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory"])
+        .arg(directory.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(python.stdout.as_mut().unwrap()), &mut line)
+        .unwrap();
+    let port = line.split("port ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    let machine = Machine::new(&[]);
+    let url = format!("http://127.0.0.1:{port}/trace.jsonl");
+    let first = machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    let version = first.provenance.version.clone().unwrap();
+    assert!(
+        version.starts_with("modified:") && version.ends_with(&format!(";length:{}", LINES.len())),
+        "{version}"
+    );
+    let second = machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    assert_eq!(second.files, first.files);
+    std::fs::write(&path, LINES.repeat(2)).unwrap();
+    let third = machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    assert_eq!(third.files[0].size, 2 * LINES.len() as u64);
+    python.kill().unwrap();
+    python.wait().unwrap();
+}
+
+#[test]
+fn a_stopped_transfer_leaves_nothing_and_the_next_one_is_clean() {
+    let bytes: Arc<[u8]> = vec![b'x'; 50_000_000].into();
+    let server = serve(move |request| Answer::file(request, &bytes).with("ETag", "\"a\""));
+    let machine = Machine::new(&[]);
+    let url = format!("{}/x.jsonl", server.url());
+    machine.stop.now();
+    let error = machine.fetch(&url, &with("single_turn")).unwrap_err();
+    assert!(error.to_string().contains("it was interrupted"), "{error}");
+    assert_eq!(error.problem.blame(), Blame::World);
+}
