@@ -308,8 +308,8 @@ fn canaries_stay_where_they_were_put() {
             "{}/x.jsonl?X-Amz-Signature=canary1&X-Amz-Credential=canary2&X-Amz-Security-Token=canary3&part=1",
             server.url()
         );
-        let served = Server::start(|request| Answer::file(request, &TRACE.into()).with("ETag", "\"a\""));
-        let readable = presigned.replace(&server.url(), &served.url());
+        let willing = Server::start(|request| Answer::file(request, &TRACE.into()).with("ETag", "\"a\""));
+        let readable = presigned.replace(&server.url(), &willing.url());
         let mut said = String::new();
         for arguments in [
             &["--input-file", "hf://org/trace", "--log-level", "TRACE"][..],

@@ -45,9 +45,9 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_file_is_transferred_once_for_each_version() {
     let current = Arc::new(Mutex::new(("\"one\"", LINES)));
-    let served = Arc::clone(&current);
+    let answers = Arc::clone(&current);
     let server = serve(move |request| {
-        let (etag, bytes) = *served.lock().unwrap();
+        let (etag, bytes) = *answers.lock().unwrap();
         Answer::file(request, &bytes.into()).with("ETag", etag)
     });
     let machine = Machine::new(&[]);
@@ -233,8 +233,8 @@ fn a_cut_body_goes_on_with_the_same_version_and_three_cuts_are_the_end() {
 #[test]
 fn a_file_that_changes_between_check_and_download_is_refused_once() {
     let current = Arc::new(Mutex::new("\"one\""));
-    let served = Arc::clone(&current);
-    let server = serve(move |request| tagged(LINES, *served.lock().unwrap())(request));
+    let answers = Arc::clone(&current);
+    let server = serve(move |request| tagged(LINES, *answers.lock().unwrap())(request));
     let machine = Machine::new(&[]);
     let sources = machine.sources();
     let reference = Reference::parse(&format!("{}/x.jsonl", server.url())).unwrap();
