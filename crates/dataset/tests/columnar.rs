@@ -259,7 +259,7 @@ fn chats_of_a_trace_are_the_same_requests_however_they_are_stored() {
         .map(|number| {
             let (parent, turn) = if number % 3 == 0 { (-1, 1) } else { (499 + number, number % 3 + 1) };
             json!({
-                "chat_id": 500 + number, "parent_chat_id": parent, "timestamp": number as f64 / 8.0, "type": "text",
+                "chat_id": 500 + number, "parent_chat_id": parent, "timestamp": f64::from(number) / 8.0, "type": "text",
                 "input_length": 33, "output_length": 4, "turn": turn, "hash_ids": [1, 10 + number % 4, 100 + number],
             })
         })
