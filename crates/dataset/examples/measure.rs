@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use aiperf_clock::now;
 use aiperf_config::{
     AgentReplay, DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling,
-    SyntheticDataset, TraceReplay,
+    Synthesis, SyntheticDataset, TraceReplay,
 };
 use aiperf_dataset::{Dataset, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
@@ -35,7 +35,7 @@ fn file(path: &Path, format: FileFormat) -> DatasetSource {
         window: (None, None),
         pool_batch: [1; 4],
         replay: TraceReplay::default(),
-        synthesis: Default::default(),
+        synthesis: Synthesis::default(),
         agents: AgentReplay::default(),
     })
 }
