@@ -206,15 +206,21 @@ fn formats_that_do_not_exist_are_refused_by_name() {
         "--input-file d.jsonl --custom-dataset-type nonsense",
         &["--custom-dataset-type", "nonsense"],
     );
+    // Columns of another format are named with the file and the row.
     let parquet = include_bytes!("../../../dataset/tests/data/baseten_minimal.parquet");
     place.write("d.parquet", parquet);
-    for format in ["", "--custom-dataset-type single_turn", "--custom-dataset-type mooncake_trace"] {
-        refused(&place, &format!("--input-file d.parquet {format}"), &["parquet", "d.parquet"]);
+    for format in ["single_turn", "mooncake_trace"] {
+        refused(
+            &place,
+            &format!("--input-file d.parquet --custom-dataset-type {format}"),
+            &["d.parquet", "row 1"],
+        );
     }
-    // A record that fits a format of the reference that is not there yet says so.
-    let bailian = include_bytes!("../../../dataset/tests/data/bailian.jsonl");
-    place.write("bailian.jsonl", bailian);
-    refused(&place, "--input-file bailian.jsonl", &["bailian", "not supported yet"]);
+    refused(
+        &place,
+        "--input-file d.parquet --custom-dataset-type random_pool",
+        &["d.parquet", "random_pool", "does not read parquet files"],
+    );
 }
 
 #[test]

@@ -102,12 +102,29 @@ fn the_files_of_the_readme_are_those_of_a_run() {
     }
 }
 
+/// The help of a command and of the commands below it.
+fn help_of_all_commands(path: &mut Vec<String>) -> String {
+    let mut text = Live::start(aiperf().args(&*path).arg("--help")).end().with_code(0).out;
+    let below: Vec<String> = text
+        .split_once("\nCommands:\n")
+        .map_or("", |(_, list)| list.split("\n\n").next().unwrap())
+        .lines()
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect();
+    for command in below {
+        path.push(command);
+        text.push_str(&help_of_all_commands(path));
+        path.pop();
+    }
+    text
+}
+
 #[test]
 fn aiperf_695_documents_name_only_flags_that_exist() {
     let help = |arguments: &[&str]| Live::start(aiperf().args(arguments)).end().with_code(0).out;
     let supported = help(&["profile", "--help"]);
     let all = help(&["profile", "--help-all"]);
-    let mock = help(&["mock-server", "--help"]) + &help(&["--help"]);
+    let others_help = help_of_all_commands(&mut Vec::new());
     let flags = |text: &str| -> BTreeSet<String> {
         text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
             .filter(|word| {
@@ -116,7 +133,7 @@ fn aiperf_695_documents_name_only_flags_that_exist() {
             .map(|word| word.trim_end_matches('-').to_owned())
             .collect()
     };
-    let usable: BTreeSet<String> = flags(&supported).into_iter().chain(flags(&mock)).collect();
+    let usable: BTreeSet<String> = flags(&supported).into_iter().chain(flags(&others_help)).collect();
     // Flags of cargo and of the servers that are mentioned.
     let others = [
         "--release",

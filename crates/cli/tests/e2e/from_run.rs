@@ -31,9 +31,8 @@ fn sessions(results: &Results, phase: &str, key: &str) -> Sessions {
 /// Runs the printed command into the folder `again`.
 fn replay(place: &Place, printed: &str) {
     let command = printed.trim().strip_prefix("aiperf ").unwrap();
-    let script = format!(
-        "\"$AIPERF\" {command} --artifact-dir again --export-level raw --ui none --strict-load || exit $?"
-    );
+    let script =
+        format!("\"$AIPERF\" {command} --artifact-dir again --export-level raw --ui none || exit $?");
     let mut shell = shell(&script);
     shell.current_dir(place.root());
     Live::start(&mut shell).end().with_code(0);
