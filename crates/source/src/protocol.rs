@@ -3,6 +3,7 @@
 pub(crate) mod hub;
 pub(crate) mod local;
 pub(crate) mod recalled;
+pub(crate) mod s3;
 pub(crate) mod web;
 
 use crate::digest::Promise;
@@ -50,7 +51,6 @@ pub(crate) struct Found {
     /// The folder's manifest or the file's sidecar: its path and its bytes.
     pub(crate) declaration: Option<(String, Vec<u8>)>,
     /// The manifest as an entry, where its version goes into that of the source.
-    #[expect(dead_code, reason = "the version of an S3 folder is made of it, which comes next")]
     pub(crate) declared_by: Option<Entry>,
 }
 

@@ -17,6 +17,8 @@ use crate::protocol::hub::client::{Client, Repo};
 use crate::protocol::hub::offline::OfflineHub;
 use crate::protocol::local::LocalSource;
 use crate::protocol::recalled::OfflineRemote;
+use crate::protocol::s3::client::Client as S3Client;
+use crate::protocol::s3::{self, S3};
 use crate::protocol::web::Web;
 use crate::protocol::{Protocol, Range};
 use crate::provenance::Provenance;
@@ -32,6 +34,7 @@ pub struct Sources {
     stop: Stop,
     hub: OnceLock<Client>,
     web: OnceLock<Http>,
+    s3: OnceLock<S3Client>,
 }
 
 /// The first bytes of the first file.
@@ -103,10 +106,15 @@ macro_rules! with_protocol {
                         let $protocol = &Web { http: $self.web(), reference, events: &$self.events };
                         $work
                     }
-                    _ => Err(Problem::Grammar {
-                        what: "this version does not read s3:// yet".into(),
-                        fix: "Download the data, or use a presigned https:// URL".into(),
-                    }),
+                    Reference::S3(reference) => match $self.s3() {
+                        Ok(client) => {
+                            let $protocol = &S3 { client, reference, events: &$self.events };
+                            $work
+                        }
+                        Err(problem) => Err(problem),
+                    },
+                    // Invariant: the arm around this one takes S3 and the web alone.
+                    other => Err(Problem::Empty(other.redacted())),
                 }
             }
         }
@@ -116,12 +124,20 @@ macro_rules! with_protocol {
 impl Sources {
     /// With these settings; what a person should see goes to `events`, and `stop` ends it.
     pub fn new(settings: Settings, events: Events, stop: Stop) -> Sources {
-        Sources { settings, events, stop, hub: OnceLock::new(), web: OnceLock::new() }
+        Sources { settings, events, stop, hub: OnceLock::new(), web: OnceLock::new(), s3: OnceLock::new() }
     }
 
     fn web(&self) -> &Http {
         let patience = &self.settings.patience;
         self.web.get_or_init(|| Http::new(patience.clone(), patience.idle))
+    }
+
+    fn s3(&self) -> Result<&S3Client, Problem> {
+        if let Some(client) = self.s3.get() {
+            return Ok(client);
+        }
+        let client = S3Client::new(&self.settings)?;
+        Ok(self.s3.get_or_init(|| client))
     }
 
     fn hub(&self) -> &Client {
@@ -132,13 +148,10 @@ impl Sources {
         let root = &self.settings.remote_cache;
         match reference {
             Reference::S3(s3) => {
-                let variable = |name| self.settings.variable(name);
-                let endpoint = variable("AWS_ENDPOINT_URL_S3")
-                    .or_else(|| variable("AWS_ENDPOINT_URL"))
-                    .unwrap_or_default();
-                let identity = [endpoint, &s3.bucket, &s3.key];
+                let store = s3::store(&self.settings);
+                let identity = [store.as_str(), &s3.bucket, &s3.key];
                 let version = s3.version.as_deref().unwrap_or_default();
-                RemoteCache::new(root, "s3", &identity, &[endpoint, &s3.bucket, &s3.key, version])
+                RemoteCache::new(root, "s3", &identity, &[&store, &s3.bucket, &s3.key, version])
             }
             Reference::Web(web) => {
                 let identity = aiperf_config::identity(web.url.expose());

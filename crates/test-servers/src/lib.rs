@@ -5,6 +5,8 @@
 
 pub mod http;
 pub mod hub;
+pub mod s3;
 
 pub use http::{Answer, Request, Server};
 pub use hub::{StubFile, StubHub, StubRepo};
+pub use s3::StubStore;

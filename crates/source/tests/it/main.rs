@@ -4,5 +4,6 @@
 
 mod hub;
 mod python;
+mod s3;
 mod support;
 mod web;

@@ -1,0 +1,228 @@
+//! Signed requests, sent to the region that a bucket turns out to be in.
+
+use std::sync::{Mutex, PoisonError};
+
+use reqsign_aws_v4::RequestSigner;
+use reqsign_core::SignRequest as _;
+use reqwest::header::{ACCEPT_ENCODING, HeaderName, RANGE};
+use reqwest::{Method, Response, StatusCode};
+
+use super::answers::{Object, Refusal};
+use super::credentials::{Credentials, Known};
+use super::place::{Place, is_region};
+use super::profiles::Profiles;
+use super::xml::{Listed, Page};
+use crate::error::Problem;
+use crate::http::{Body, Failure, Http, content_range, header};
+use crate::protocol::Entry;
+use crate::settings::{Patience, Settings};
+
+/// A page of a listing: a thousand keys of a kilobyte, each byte encoded.
+const MOST_PAGE: usize = 8 << 20;
+
+/// A client of one store.
+#[derive(Debug)]
+pub(crate) struct Client {
+    http: Http,
+    place: Place,
+    credentials: Credentials,
+    /// Where the bucket is.
+    region: Mutex<String>,
+}
+
+/// One request.
+struct Ask<'a> {
+    method: Method,
+    bucket: &'a str,
+    key: Option<&'a str>,
+    query: &'a [(&'a str, &'a str)],
+    /// Not signed: what proxies change, too.
+    headers: &'a [(HeaderName, String)],
+}
+
+/// A request that was answered.
+type Answer<T> = Result<T, Refusal>;
+
+impl Client {
+    pub(crate) fn new(settings: &Settings) -> Result<Client, Problem> {
+        let profiles = Profiles::of(settings);
+        let place = Place::of(settings, &profiles)?;
+        let http = Http::new(settings.patience.clone(), settings.patience.idle);
+        let credentials = Credentials::new(settings, profiles, &place.region, http.client()?.clone());
+        let region = Mutex::new(place.region.clone());
+        Ok(Client { http, place, credentials, region })
+    }
+
+    pub(crate) fn patience(&self) -> &Patience {
+        self.http.patience()
+    }
+
+    fn region(&self) -> String {
+        self.region.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What is known of an object.
+    pub(crate) async fn head(&self, object: Object<'_>) -> Result<Answer<Entry>, Failure> {
+        let query: Vec<_> = object.version.iter().map(|version| ("versionId", *version)).collect();
+        let ask = |method, headers| Ask {
+            method,
+            bucket: object.bucket,
+            key: Some(object.key),
+            query: &query,
+            headers,
+        };
+        let refusal = match self.send(&ask(Method::HEAD, &[])).await? {
+            Ok(response) => return Ok(Ok(entry(object, &response))),
+            Err(refusal) => refusal,
+        };
+        if refusal.is_transient() {
+            return Ok(Err(refusal));
+        }
+        // An answer to HEAD has no body, and so no reason: one byte is asked for to hear it.
+        let first = [(RANGE, "bytes=0-0".to_owned())];
+        match self.send(&ask(Method::GET, &first)).await? {
+            Ok(response) => Ok(Ok(entry(object, &response))),
+            Err(refusal) if refusal.status == StatusCode::RANGE_NOT_SATISFIABLE => {
+                Ok(Ok(Entry { path: object.key.to_owned(), size: Some(0), ..Entry::default() }))
+            }
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    }
+
+    /// The bytes of an object.
+    pub(crate) async fn get(
+        &self,
+        object: Object<'_>,
+        headers: &[(HeaderName, String)],
+    ) -> Result<Answer<Response>, Failure> {
+        let query: Vec<_> = object.version.iter().map(|version| ("versionId", *version)).collect();
+        let ask =
+            Ask { method: Method::GET, bucket: object.bucket, key: Some(object.key), query: &query, headers };
+        self.send(&ask).await
+    }
+
+    /// A page of the objects below a prefix, and the token of the next.
+    pub(crate) async fn page(
+        &self,
+        bucket: &str,
+        prefix: &str,
+        token: Option<&str>,
+        most: Option<&str>,
+    ) -> Result<Answer<(Vec<Listed>, Option<String>)>, Failure> {
+        let mut query = vec![("encoding-type", "url"), ("list-type", "2"), ("prefix", prefix)];
+        query.extend(token.map(|token| ("continuation-token", token)));
+        query.extend(most.map(|most| ("max-keys", most)));
+        let ask = Ask { method: Method::GET, bucket, key: None, query: &query, headers: &[] };
+        let response = match self.send(&ask).await? {
+            Ok(response) => response,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let not_a_page = || Problem::Unexpected {
+            what: format!("no listing of the bucket {bucket}"),
+            fix: "Check AWS_ENDPOINT_URL_S3, and whether a proxy answers in the place of S3".into(),
+        };
+        let bytes = Body::new(response, 0, None).small(MOST_PAGE).await?.ok_or_else(not_a_page)?;
+        let page = Page::read(&bytes).ok_or_else(not_a_page)?;
+        if most.is_none() && page.is_cut() {
+            return Err(not_a_page().into());
+        }
+        Ok(Ok(page.take().ok_or_else(not_a_page)?))
+    }
+
+    /// Sends a request; once more when the bucket turns out to be in another region.
+    async fn send(&self, ask: &Ask<'_>) -> Result<Answer<Response>, Failure> {
+        let region = self.region();
+        let refusal = match self.send_to(ask, &region).await? {
+            Ok(response) => return Ok(Ok(response)),
+            Err(refusal) => refusal,
+        };
+        let elsewhere = matches!(refusal.status.as_u16(), 301 | 302 | 307 | 308)
+            || (refusal.status == StatusCode::BAD_REQUEST
+                && matches!(refusal.error.code.as_str(), "" | "AuthorizationHeaderMalformed"));
+        if !elsewhere {
+            return Ok(Err(refusal));
+        }
+        let told = if let Some(told) = told_region(&refusal) {
+            Some(told)
+        } else {
+            // An answer to HEAD has no body either, but the bucket itself names its region in a header.
+            let bucket =
+                Ask { method: Method::HEAD, key: None, query: &[], headers: &[], bucket: ask.bucket };
+            match self.send_to(&bucket, &region).await? {
+                Ok(response) => header(response.headers(), "x-amz-bucket-region").map(str::to_owned),
+                Err(refusal) => told_region(&refusal),
+            }
+        };
+        match told.filter(|told| is_region(told) && *told != region) {
+            Some(told) => {
+                self.region.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&told);
+                self.send_to(ask, &told).await
+            }
+            None => Ok(Err(refusal)),
+        }
+    }
+
+    async fn send_to(&self, ask: &Ask<'_>, region: &str) -> Result<Answer<Response>, Failure> {
+        let url = self.place.url(region, ask.bucket, ask.key, ask.query)?;
+        let known = self.credentials.now().await;
+        let mut request =
+            self.http.client()?.request(ask.method.clone(), url.clone()).header(ACCEPT_ENCODING, "identity");
+        if let Some(known) = &known {
+            request = request.headers(self.signed(&ask.method, &url, region, known).await?);
+        }
+        for (name, value) in ask.headers {
+            request = request.header(name, value);
+        }
+        let response = self.http.send(request, self.patience().headers).await?;
+        if response.status().is_success() {
+            return Ok(Ok(response));
+        }
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
+        let who = known.map_or_else(|| "no credentials".into(), |known| known.kind);
+        Ok(Err(Refusal::new(status, headers, &body, who)))
+    }
+
+    /// The headers of a signature.
+    async fn signed(
+        &self,
+        method: &Method,
+        url: &url::Url,
+        region: &str,
+        known: &Known,
+    ) -> Result<http::HeaderMap, Problem> {
+        let failed = || Problem::Denied {
+            what: format!("the request cannot be signed with {}", known.kind),
+            fix: "Check that the credentials have not expired and are written as they were given".into(),
+        };
+        let request = http::Request::builder().method(method.clone()).uri(url.as_str()).body(());
+        let (mut parts, ()) = request.map_err(|_| failed())?.into_parts();
+        RequestSigner::new("s3", region)
+            .sign_request(self.credentials.context(), &mut parts, Some(&known.credential), None)
+            .await
+            .map_err(|_| failed())?;
+        Ok(parts.headers)
+    }
+}
+
+fn told_region(refusal: &Refusal) -> Option<String> {
+    let told = header(&refusal.headers, "x-amz-bucket-region").unwrap_or(&refusal.error.region);
+    (!told.is_empty()).then(|| told.to_owned())
+}
+
+/// What the headers of an answer say about its object.
+pub(super) fn entry(object: Object<'_>, response: &Response) -> Entry {
+    let headers = response.headers();
+    let text = |name: &str| header(headers, name).filter(|text| !text.is_empty()).map(str::to_owned);
+    let size = match response.status() {
+        StatusCode::PARTIAL_CONTENT => content_range(headers).and_then(|(_, total)| total),
+        _ => header(headers, "content-length").and_then(|text| text.parse().ok()),
+    };
+    Entry {
+        path: object.key.to_owned(),
+        size,
+        etag: text("etag"),
+        version_id: text("x-amz-version-id").filter(|version| version != "null"),
+        ..Entry::default()
+    }
+}

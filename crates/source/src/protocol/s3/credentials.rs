@@ -1,0 +1,277 @@
+//! As whom requests are sent: the chain that every AWS tool follows, from the environment to the instance.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqsign_aws_v4::{
+    AssumeRoleCredentialProvider, AssumeRoleWithWebIdentityCredentialProvider, Credential,
+    ECSCredentialProvider, EnvCredentialProvider, IMDSv2CredentialProvider, ProcessCredentialProvider,
+    ProfileCredentialProvider, RequestSigner, SSOCredentialProvider, StaticCredentialProvider,
+};
+use reqsign_core::{
+    CommandExecute, CommandOutput, Context, Error, FileRead, HttpSend, ProvideCredential, Signer,
+    SigningCredential, StaticEnv,
+};
+
+use super::profiles::Profiles;
+use crate::http::cause;
+use crate::settings::Settings;
+
+/// Profiles that name each other as their source: not deeper than this.
+const DEEPEST: u32 = 5;
+/// Of any answer with credentials.
+const MOST_BYTES: usize = 1 << 20;
+/// The services of an instance or a container answer at once, or are not there.
+const NEAR: Duration = Duration::from_secs(2);
+
+/// Credentials, and the kind of place that they came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) credential: Credential,
+    pub(crate) kind: String,
+}
+
+/// What the chain found last.
+#[derive(Debug, Default)]
+enum Sought {
+    #[default]
+    NotYet,
+    Nothing,
+    Found(Known),
+}
+
+/// The chain.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    context: Context,
+    profiles: Profiles,
+    region: String,
+    found: tokio::sync::Mutex<Sought>,
+}
+
+impl Credentials {
+    pub(crate) fn new(
+        settings: &Settings,
+        profiles: Profiles,
+        region: &str,
+        client: reqwest::Client,
+    ) -> Credentials {
+        // A variable that is empty counts as unset everywhere.
+        let envs: HashMap<String, String> = settings
+            .variables
+            .iter()
+            .filter(|(_, value)| !value.is_empty())
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let sts = settings
+            .variable("AWS_ENDPOINT_URL_STS")
+            .or_else(|| settings.variable("AWS_ENDPOINT_URL"))
+            .and_then(|text| url::Url::parse(text).ok());
+        let env = StaticEnv { home_dir: settings.variable("HOME").map(Into::into), envs: envs.clone() };
+        let context = Context::new()
+            .with_env(env)
+            .with_file_read(Files)
+            .with_http_send(Asks { client, sts, headers: settings.patience.headers })
+            .with_command_execute(Commands { envs });
+        Credentials { context, profiles, region: region.to_owned(), found: tokio::sync::Mutex::default() }
+    }
+
+    /// What signs requests now; `None` is anonymous. What expires soon is asked for again.
+    pub(crate) async fn now(&self) -> Option<Known> {
+        let mut found = self.found.lock().await;
+        match &*found {
+            Sought::Nothing => return None,
+            Sought::Found(known) if known.credential.is_valid() => return Some(known.clone()),
+            Sought::NotYet | Sought::Found(_) => {}
+        }
+        let fresh = self.chain().await;
+        *found = fresh.clone().map_or(Sought::Nothing, Sought::Found);
+        fresh
+    }
+
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    async fn chain(&self) -> Option<Known> {
+        let kept = |kind: &str| {
+            let kind = kind.to_owned();
+            move |credential| Known { credential, kind }
+        };
+        if let Some(credential) = self.ask(&EnvCredentialProvider::new()).await {
+            return Some(kept("the access key of the environment")(credential));
+        }
+        let profile = self.profiles.chosen.as_str();
+        if let Some(credential) = self.of_profile(profile, 0).await {
+            return Some(kept(&format!("the profile \"{profile}\""))(credential));
+        }
+        let web = AssumeRoleWithWebIdentityCredentialProvider::new()
+            .with_region(self.region.clone())
+            .with_regional_sts_endpoint();
+        if let Some(credential) = self.ask(&web).await {
+            return Some(kept("the web identity of AWS_ROLE_ARN")(credential));
+        }
+        if let Some(credential) = self.ask(&ECSCredentialProvider::new()).await {
+            return Some(kept("the credentials of the container")(credential));
+        }
+        let credential = self.ask(&IMDSv2CredentialProvider::new()).await?;
+        Some(kept("the role of the instance")(credential))
+    }
+
+    /// What one place has. A place that fails counts as one without: the next is asked.
+    async fn ask<P: ProvideCredential<Credential = Credential>>(&self, provider: &P) -> Option<Credential> {
+        provider.provide_credential(&self.context).await.ok().flatten()
+    }
+
+    /// A profile: the role that it assumes, its keys, its single sign-on, or the program that it names.
+    async fn of_profile(&self, profile: &str, depth: u32) -> Option<Credential> {
+        if depth > DEEPEST {
+            return None;
+        }
+        if let Some(role) = self.profiles.get(profile, "role_arn")
+            && let Some(credential) = Box::pin(self.of_role(profile, role, depth)).await
+        {
+            return Some(credential);
+        }
+        if let Some(credential) = self.ask(&ProfileCredentialProvider::new().with_profile(profile)).await {
+            return Some(credential);
+        }
+        if let Some(credential) = self.ask(&SSOCredentialProvider::new().with_profile(profile)).await {
+            return Some(credential);
+        }
+        self.ask(&ProcessCredentialProvider::new().with_profile(profile)).await
+    }
+
+    async fn of_role(&self, profile: &str, role: &str, depth: u32) -> Option<Credential> {
+        let get = |key: &str| self.profiles.get(profile, key);
+        let session = get("role_session_name").unwrap_or("aiperf").to_owned();
+        if let Some(file) = get("web_identity_token_file") {
+            let provider = AssumeRoleWithWebIdentityCredentialProvider::with_config(role.into(), file.into())
+                .with_region(self.region.clone())
+                .with_regional_sts_endpoint()
+                .with_role_session_name(session);
+            return self.ask(&provider).await;
+        }
+        let base = match (get("source_profile"), get("credential_source")) {
+            // A profile that is its own source has the keys beside the role.
+            (Some(source), _) if source == profile => {
+                self.ask(&ProfileCredentialProvider::new().with_profile(profile)).await?
+            }
+            (Some(source), _) => self.of_profile(source, depth + 1).await?,
+            (None, Some("Environment")) => self.ask(&EnvCredentialProvider::new()).await?,
+            (None, Some("EcsContainer")) => self.ask(&ECSCredentialProvider::new()).await?,
+            (None, Some("Ec2InstanceMetadata")) => self.ask(&IMDSv2CredentialProvider::new()).await?,
+            _ => return None,
+        };
+        let mut base_provider = StaticCredentialProvider::new(&base.access_key_id, &base.secret_access_key);
+        if let Some(token) = &base.session_token {
+            base_provider = base_provider.with_session_token(token);
+        }
+        let signer =
+            Signer::new(self.context.clone(), base_provider, RequestSigner::new("sts", &self.region));
+        let mut provider = AssumeRoleCredentialProvider::new(role.to_owned(), signer)
+            .with_role_session_name(session)
+            .with_region(self.region.clone())
+            .with_regional_sts_endpoint();
+        if let Some(id) = get("external_id") {
+            provider = provider.with_external_id(id.to_owned());
+        }
+        self.ask(&provider).await
+    }
+}
+
+/// Files, as the chain reads them.
+#[derive(Debug)]
+struct Files;
+
+impl FileRead for Files {
+    async fn file_read(&self, path: &str) -> reqsign_core::Result<Vec<u8>> {
+        std::fs::read(path).map_err(|error| Error::config_invalid(format!("{path}: {}", error.kind())))
+    }
+}
+
+/// Requests for credentials.
+#[derive(Debug)]
+struct Asks {
+    client: reqwest::Client,
+    /// In the place of the AWS token service.
+    sts: Option<url::Url>,
+    headers: Duration,
+}
+
+impl Asks {
+    /// The token service of the settings, where the chain would ask that of AWS.
+    fn address(&self, uri: &http::Uri) -> String {
+        let host = uri.host().unwrap_or_default();
+        let is_sts = host.starts_with("sts.") && host.contains(".amazonaws.");
+        match &self.sts {
+            Some(sts) if is_sts => {
+                let rest = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+                format!("{}{rest}", sts.as_str().trim_end_matches('/'))
+            }
+            _ => uri.to_string(),
+        }
+    }
+}
+
+impl HttpSend for Asks {
+    async fn http_send(&self, request: http::Request<Bytes>) -> reqsign_core::Result<http::Response<Bytes>> {
+        let failed = |what: String| Error::unexpected(what);
+        let (parts, body) = request.into_parts();
+        let near = parts.uri.host().is_some_and(|host| host.starts_with("169.254."));
+        let within = if near { NEAR } else { self.headers };
+        let work = async {
+            let mut response = self
+                .client
+                .request(parts.method.clone(), self.address(&parts.uri))
+                // With the host that was signed, wherever it is sent.
+                .headers(parts.headers.clone())
+                .body(body)
+                .send()
+                .await
+                .map_err(|error| failed(cause(&error)))?;
+            let status = response.status();
+            let mut bytes = Vec::new();
+            while let Some(chunk) = response.chunk().await.map_err(|error| failed(cause(&error)))? {
+                if bytes.len() + chunk.len() > MOST_BYTES {
+                    return Err(failed("an answer without an end".into()));
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            http::Response::builder()
+                .status(status)
+                .body(Bytes::from(bytes))
+                .map_err(|error| failed(error.to_string()))
+        };
+        match tokio::time::timeout(within, work).await {
+            Ok(result) => result,
+            Err(_) => Err(failed("no answer in time".into())),
+        }
+    }
+}
+
+/// Programs that a profile names.
+#[derive(Debug)]
+struct Commands {
+    envs: HashMap<String, String>,
+}
+
+impl CommandExecute for Commands {
+    async fn command_execute(&self, program: &str, args: &[&str]) -> reqsign_core::Result<CommandOutput> {
+        // The line was taken apart at its spaces; a shell reads its quotes again.
+        let line = std::iter::once(program).chain(args.iter().copied()).collect::<Vec<_>>().join(" ");
+        let envs = self.envs.clone();
+        let run = move || std::process::Command::new("sh").arg("-c").arg(line).envs(envs).output();
+        let failed = |what: String| Error::unexpected(what);
+        let output = tokio::task::spawn_blocking(run)
+            .await
+            .map_err(|_| failed("the program could not be started".into()))?
+            .map_err(|error| failed(error.kind().to_string()))?;
+        Ok(CommandOutput {
+            status: output.status.code().unwrap_or(-1),
+            stdout: output.stdout,
+            stderr: Vec::new(),
+        })
+    }
+}
