@@ -8,7 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value as Jinja
 use serde_json::Value;
 
 use crate::Tokenizer;
-use crate::open::special_text;
+use crate::files::special_text;
 
 /// The text of a template, or several by name, and the special tokens it may name.
 #[derive(Clone, Debug, Default)]

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use crate::files::READ;
+
 /// Why a tokenizer cannot be had. Each text names the tokenizer and the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenizerError {
     /// A path that leads nowhere.
     #[error(
-        "tokenizer path {0} does not exist; give --tokenizer a folder with a tokenizer.json, that file, or `builtin`"
+        "tokenizer path {0} does not exist; give --tokenizer a folder with a tokenizer, its file, or `builtin`"
     )]
     PathNotFound(PathBuf),
     /// A hub repository that is not in the local cache.
@@ -38,10 +40,10 @@ pub enum TokenizerError {
         /// Every place looked at.
         searched: String,
     },
-    /// A folder without a `tokenizer.json`.
+    /// A folder without a tokenizer.
     #[error(
-        "{folder} has no tokenizer.json, the only tokenizer file this version reads; {found}. Give --tokenizer a \
-         compatible repository or `builtin`, or use --use-server-token-count"
+        "{folder} has no tokenizer file ({READ}); {found}. Give --tokenizer a compatible \
+         repository or `builtin`, or use --use-server-token-count"
     )]
     NoTokenizerFile {
         /// The folder.
@@ -51,8 +53,7 @@ pub enum TokenizerError {
     },
     /// A file of a kind that is not read.
     #[error(
-        "{0} is no tokenizer.json, the only tokenizer file this version reads; give --tokenizer such a file or its \
-         folder, a cached repository, or `builtin`, or use --use-server-token-count"
+        "{0} is no tokenizer file ({READ}); give --tokenizer such a file or its folder, a cached repository, or `builtin`, or use --use-server-token-count"
     )]
     UnsupportedFile(PathBuf),
     /// A file that cannot be read.

@@ -17,6 +17,7 @@ use tokenizers::{AddedToken, Model, PostProcessor};
 use crate::ranks::merge::{Merger, with_scratch};
 use crate::ranks::split::{Pattern, pieces};
 use crate::ranks::{END_OF_TEXT, FIRST_FREE_OWNER};
+use crate::vocabulary::Vocabulary;
 
 /// Tokenizers of this kind opened so far, to tell their cached pieces apart.
 static OPENED: AtomicU32 = AtomicU32::new(FIRST_FREE_OWNER);
@@ -28,7 +29,7 @@ pub(crate) struct HuggingFace {
     direct: Option<Direct>,
     seams: bool,
     special: Vec<u32>,
-    pub(crate) vocab_size: u32,
+    vocab_size: u32,
     pub(crate) added_by_template: u64,
 }
 
@@ -51,7 +52,7 @@ struct Direct {
 }
 
 /// The character that stands for each byte in byte-level vocabularies: itself where it prints.
-fn byte_characters() -> [char; 256] {
+pub(crate) fn byte_characters() -> [char; 256] {
     let mut characters = ['\0'; 256];
     let mut spare = 256;
     for byte in 0..=255u8 {
@@ -93,7 +94,22 @@ impl HuggingFace {
         Ok(HuggingFace { tokenizer, spelled, direct, seams, special, vocab_size, added_by_template })
     }
 
-    pub(crate) fn count(&self, text: &str) -> u64 {
+    fn direct_for(&self, text: &str) -> Option<&Direct> {
+        self.direct.as_ref().filter(|direct| !direct.holds_added(text.as_bytes()))
+    }
+
+    /// The tokens of a piece no thread memory has.
+    fn merge(&self, piece: &[u8], merger: &mut Merger) {
+        let characters = byte_characters();
+        let written: String = piece.iter().map(|&byte| characters[usize::from(byte)]).collect();
+        if let Ok(found) = self.tokenizer.get_model().tokenize(&written) {
+            merger.merged.extend(found.iter().map(|token| token.id));
+        }
+    }
+}
+
+impl Vocabulary for HuggingFace {
+    fn count(&self, text: &str) -> u64 {
         match self.direct_for(text) {
             Some(direct) => with_scratch(|scratch| {
                 let mut total = 0;
@@ -107,7 +123,7 @@ impl HuggingFace {
         }
     }
 
-    pub(crate) fn encode(&self, text: &str, tokens: &mut Vec<u32>) {
+    fn encode(&self, text: &str, tokens: &mut Vec<u32>) {
         match self.direct_for(text) {
             Some(direct) => with_scratch(|scratch| {
                 pieces(direct.pattern, text, |piece| {
@@ -124,20 +140,7 @@ impl HuggingFace {
         }
     }
 
-    fn direct_for(&self, text: &str) -> Option<&Direct> {
-        self.direct.as_ref().filter(|direct| !direct.holds_added(text.as_bytes()))
-    }
-
-    /// The tokens of a piece no thread memory has.
-    fn merge(&self, piece: &[u8], merger: &mut Merger) {
-        let characters = byte_characters();
-        let written: String = piece.iter().map(|&byte| characters[usize::from(byte)]).collect();
-        if let Ok(found) = self.tokenizer.get_model().tokenize(&written) {
-            merger.merged.extend(found.iter().map(|token| token.id));
-        }
-    }
-
-    pub(crate) fn decode_into(&self, tokens: &[u32], bytes: &mut Vec<u8>) {
+    fn decode_into(&self, tokens: &[u32], bytes: &mut Vec<u8>) {
         if let Some(spelled) = &self.spelled {
             for &token in tokens {
                 bytes.extend_from_slice(spelled.bytes(token));
@@ -147,24 +150,32 @@ impl HuggingFace {
         }
     }
 
-    pub(crate) fn decodes(&self, token: u32) -> bool {
+    fn decodes(&self, token: u32) -> bool {
         self.tokenizer.id_to_token(token).is_some()
     }
 
-    pub(crate) fn is_special(&self, token: u32) -> bool {
+    fn is_special(&self, token: u32) -> bool {
         self.special.contains(&token)
     }
 
-    pub(crate) fn token_len(&self, token: u32) -> Option<usize> {
+    fn token_len(&self, token: u32) -> Option<usize> {
         self.spelled.as_ref().map(|spelled| spelled.bytes(token).len())
     }
 
-    pub(crate) fn splits_at_seams(&self) -> bool {
+    fn splits_at_seams(&self) -> bool {
         self.seams
     }
 
-    pub(crate) fn token(&self, text: &str) -> Option<u32> {
+    fn token(&self, text: &str) -> Option<u32> {
         self.tokenizer.token_to_id(text)
+    }
+
+    fn size(&self) -> u32 {
+        self.vocab_size
+    }
+
+    fn added_by_template(&self) -> u64 {
+        self.added_by_template
     }
 }
 

@@ -4,10 +4,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::chat::TemplateSource;
-use crate::huggingface::HuggingFace;
+use crate::files::{self, Settings};
 use crate::tokenizer::Loaded;
 use crate::{Tokenizer, TokenizerError, hub_cache, ranks};
 
@@ -22,7 +20,7 @@ pub struct OpenOptions {
 
 impl Tokenizer {
     /// Opens `builtin`, a published encoding by name (`o200k_base`, `cl100k_base` …), a folder with a
-    /// `tokenizer.json`, such a file, or a hub repository that is in the local cache. Never touches the network
+    /// tokenizer in it, the file itself, or a hub repository that is in the local cache. Never touches the network
     /// and never runs code of a repository.
     pub fn open(source: &str, options: &OpenOptions) -> Result<Tokenizer, TokenizerError> {
         if source == "builtin" {
@@ -36,12 +34,7 @@ impl Tokenizer {
             return read_folder(source, &path, None);
         }
         if path.exists() {
-            let is_json = path.extension().is_some_and(|extension| extension == "json");
-            return if is_json {
-                read_file(source, &path, None)
-            } else {
-                Err(TokenizerError::UnsupportedFile(path))
-            };
+            return read_file(source, &path, None);
         }
         if is_path(source) {
             return Err(TokenizerError::PathNotFound(path));
@@ -55,7 +48,9 @@ fn is_path(source: &str) -> bool {
     source.starts_with(['.', '~', '/'])
         || source.contains('\\')
         || source.matches('/').count() > 1
-        || Path::new(source).extension().is_some_and(|extension| extension == "json")
+        || Path::new(source)
+            .extension()
+            .is_some_and(|extension| extension == "json" || extension == "model" || extension == "tiktoken")
 }
 
 fn open_cached(name: &str, options: &OpenOptions) -> Result<Tokenizer, TokenizerError> {
@@ -81,62 +76,35 @@ fn open_cached(name: &str, options: &OpenOptions) -> Result<Tokenizer, Tokenizer
 }
 
 fn read_folder(name: &str, folder: &Path, commit: Option<String>) -> Result<Tokenizer, TokenizerError> {
-    let file = folder.join("tokenizer.json");
-    if !file.exists() {
-        return Err(TokenizerError::NoTokenizerFile {
-            folder: folder.to_owned(),
-            found: what_lies_in(folder),
-        });
+    let names = files::names_in(folder);
+    match files::tokenizer_file(&names) {
+        Some(file) => read_file(name, &folder.join(file), commit),
+        None => {
+            Err(TokenizerError::NoTokenizerFile { folder: folder.to_owned(), found: what_lies_in(&names) })
+        }
     }
-    read_file(name, &file, commit)
 }
 
 fn read_file(name: &str, file: &Path, commit: Option<String>) -> Result<Tokenizer, TokenizerError> {
-    let json = fs::read(file).map_err(|cause| TokenizerError::Unreadable { path: file.to_owned(), cause })?;
-    let tokenizer = HuggingFace::parse(&json)
-        .map_err(|cause| TokenizerError::Invalid { path: file.to_owned(), cause })?;
     let folder = file.parent().unwrap_or(Path::new("."));
-    let config = optional_json(&folder.join("tokenizer_config.json"))?;
-    let specials = optional_json(&folder.join("special_tokens_map.json"))?;
-    let special = |key: &str| special_text(&config, key).or_else(|| special_text(&specials, key));
-    let separator = special("bos_token")
-        .and_then(|text| tokenizer.token(&text))
-        .or_else(|| special("eos_token").and_then(|text| tokenizer.token(&text)));
+    let settings = Settings::of_folder(folder)?;
+    let tokenizer =
+        files::open(file, &settings).ok_or_else(|| TokenizerError::UnsupportedFile(file.to_owned()))??;
+    let number = |key: &str| settings.special(key).and_then(|text| tokenizer.token(&text));
+    let separator = number("bos_token").or_else(|| number("eos_token"));
     let template_file = folder.join("chat_template.jinja");
     let template = match fs::read_to_string(&template_file) {
         Ok(text) => Some(TemplateSource::one(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            config.get("chat_template").and_then(TemplateSource::of_config)
+            settings.config.get("chat_template").and_then(TemplateSource::of_config)
         }
         Err(cause) => return Err(TokenizerError::Unreadable { path: template_file, cause }),
     };
-    let template = template.map(|template| template.with_tokens(&[&specials, &config]));
+    let template = template.map(|template| template.with_tokens(&[&settings.specials, &settings.config]));
     Ok(Tokenizer::from_loaded(name, commit, Loaded { tokenizer, separator, template }))
 }
 
-/// A JSON file that need not be there; `null` when it is not.
-fn optional_json(path: &Path) -> Result<Value, TokenizerError> {
-    match fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map_err(|cause| TokenizerError::Invalid { path: path.to_owned(), cause: cause.to_string() }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Value::Null),
-        Err(cause) => Err(TokenizerError::Unreadable { path: path.to_owned(), cause }),
-    }
-}
-
-/// The text of a special token: a plain string, or an object with `content`.
-pub(crate) fn special_text(object: &Value, key: &str) -> Option<String> {
-    let value = object.get(key)?;
-    value.as_str().or_else(|| value.get("content")?.as_str()).map(str::to_owned)
-}
-
-fn what_lies_in(folder: &Path) -> String {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .map(|entries| {
-            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-        })
-        .unwrap_or_default();
-    names.sort_unstable();
+fn what_lies_in(names: &[String]) -> String {
     let code =
         names.iter().any(|name| Path::new(name).extension().is_some_and(|extension| extension == "py"));
     let note = if code { "; tokenizers that are code of a repository are never run" } else { "" };

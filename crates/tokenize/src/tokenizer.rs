@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::chat::{ChatTemplate, Compiled, TemplateSource};
 use crate::corpus::TextCorpora;
-use crate::huggingface::HuggingFace;
 use crate::ranks::Encoding;
+use crate::vocabulary::Vocabulary;
 
 /// Counts, encodes and decodes. Immutable; a clone is another handle to the same tokenizer.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ enum Engine {
 
 /// What the files of a tokenizer hold.
 pub(crate) struct Loaded {
-    pub(crate) tokenizer: HuggingFace,
+    pub(crate) tokenizer: Box<dyn Vocabulary>,
     pub(crate) separator: Option<u32>,
     pub(crate) template: Option<TemplateSource>,
 }
@@ -114,7 +114,7 @@ impl Tokenizer {
     pub fn vocab_size(&self) -> u32 {
         match &self.inner.engine {
             Engine::Ranks(encoding) => encoding.vocab_size,
-            Engine::File(file) => file.tokenizer.vocab_size,
+            Engine::File(file) => file.tokenizer.size(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Tokenizer {
     pub fn num_special_tokens_to_add(&self) -> u64 {
         match &self.inner.engine {
             Engine::Ranks(_) => 0,
-            Engine::File(file) => file.tokenizer.added_by_template,
+            Engine::File(file) => file.tokenizer.added_by_template(),
         }
     }
 

@@ -179,14 +179,16 @@ fn paths_that_lead_nowhere_are_no_hub_names() {
 #[test]
 fn files_of_other_kinds_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["tokenizer.model", "tokenization_kimi.py"] {
+    for name in ["weights.bin", "tokenization_kimi.py"] {
         fs::write(folder.path().join(name), "x").unwrap();
     }
     let text = open(folder.path().to_str().unwrap()).unwrap_err().to_string();
-    for part in ["tokenizer.json", "tokenizer.model", "tokenization_kimi.py", "never run", "builtin"] {
+    for part in
+        ["tokenizer.json", "tokenizer.model", "weights.bin", "tokenization_kimi.py", "never run", "builtin"]
+    {
         assert!(text.contains(part), "{text}");
     }
-    let file = folder.path().join("tokenizer.model");
+    let file = folder.path().join("weights.bin");
     assert!(matches!(open(file.to_str().unwrap()), Err(TokenizerError::UnsupportedFile(_))));
     fs::write(folder.path().join("tokenizer.json"), "{}").unwrap();
     let error = open(folder.path().to_str().unwrap()).unwrap_err();
@@ -194,7 +196,7 @@ fn files_of_other_kinds_are_refused_by_name() {
 }
 
 /// <https://github.com/vllm-project/guidellm> (troubleshooting), vllm-bench's README: repositories such as Kimi's have
-/// no `tokenizer.json` but code that is to be run. It never is, and the message names every way out.
+/// code that is to be run. It never is, and the message names every way out.
 #[test]
 fn guidellm_troubleshooting_a_repository_that_brings_code_is_not_run_and_the_ways_out_are_named() {
     let cache = tempfile::tempdir().unwrap();
@@ -207,7 +209,6 @@ fn guidellm_troubleshooting_a_repository_that_brings_code_is_not_run_and_the_way
     let trace = cache.path().join("was-run");
     let code = format!("open({:?}, 'w')\n", trace.display().to_string());
     for (name, text) in [
-        ("tiktoken.model", "IQ== 0\n"),
         ("tokenization_kimi.py", code.as_str()),
         (
             "tokenizer_config.json",
