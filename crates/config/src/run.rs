@@ -98,6 +98,8 @@ impl RunConfig {
 /// Data that were fetched for the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteDataset {
+    /// What the log says about it, a line each.
+    pub lines: Vec<String>,
     /// `metadata.dataset` of the JSON export: reference, version, files with their digests.
     pub provenance: Value,
 }

@@ -64,6 +64,9 @@ impl Once {
 
 /// Says what is worth knowing before the first request.
 pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset, format: &Format) {
+    for line in config.remote.iter().flat_map(|remote| &remote.lines) {
+        log.info("dataset", line);
+    }
     if let DatasetSource::File(file) = &config.dataset.source
         && file.detected
     {

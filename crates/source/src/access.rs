@@ -61,7 +61,7 @@ pub(crate) async fn access<P: Protocol>(
     names::check(files.iter().map(|file| file.path.as_str()))?;
     if files.len() > MOST_FILES {
         return Err(Problem::TooMuch(format!(
-            "it has {} data files, at most {MOST_FILES} are read",
+            "it has {} data files, at most {MOST_FILES} data files are read",
             files.len()
         )));
     }

@@ -14,6 +14,7 @@ mod format;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod http;
+mod hub_files;
 mod lock;
 mod manifest;
 mod names;
@@ -33,8 +34,10 @@ pub use error::{Blame, Problem, SourceError, printable};
 pub use events::{Event, Events, Stop};
 pub use fetch::LocalFile;
 pub use format::{Format, Formats, Parquet};
+pub use hub_files::HubFiles;
 pub use manifest::Role;
 pub use plan::{FormatSource, ManifestMark, Plan};
+pub use protocol::hub::client::RepoKind;
 pub use provenance::Provenance;
 pub use reference::{HubReference, Reference, S3Reference, SCHEMES, WebReference};
 pub use settings::{

@@ -29,8 +29,8 @@ use crate::store::Store;
 /// Reads sources.
 #[derive(Debug)]
 pub struct Sources {
-    settings: Settings,
-    events: Events,
+    pub(crate) settings: Settings,
+    pub(crate) events: Events,
     stop: Stop,
     hub: OnceLock<Client>,
     web: OnceLock<Http>,
@@ -78,7 +78,7 @@ macro_rules! with_protocol {
                     let $protocol = &OfflineHub { cache: &cache, reference, events: &$self.events };
                     $work
                 } else {
-                    let $protocol = &Hub { client: $self.hub(), cache: &cache, reference };
+                    let $protocol = &Hub { client: $self.hub(), cache: &cache, reference, repo: &repo };
                     $work
                 }
             }
@@ -140,7 +140,7 @@ impl Sources {
         Ok(self.s3.get_or_init(|| client))
     }
 
-    fn hub(&self) -> &Client {
+    pub(crate) fn hub(&self) -> &Client {
         self.hub.get_or_init(|| Client::new(self.settings.hub.clone(), &self.settings.patience))
     }
 
@@ -230,7 +230,7 @@ impl Sources {
         Ok(Local { files, folder: plan.is_folder(), provenance })
     }
 
-    fn work<'a, P: Protocol, S: Store>(
+    pub(crate) fn work<'a, P: Protocol, S: Store>(
         &'a self,
         protocol: &'a P,
         store: &'a S,
@@ -240,7 +240,7 @@ impl Sources {
     }
 
     /// Runs `work` to its end, or until it is stopped.
-    fn run<T>(
+    pub(crate) fn run<T>(
         &self,
         reference: &Reference,
         work: impl Future<Output = Result<T, Problem>>,
@@ -260,7 +260,7 @@ impl Sources {
     }
 }
 
-async fn leading<P: Protocol, S: Store>(
+pub(crate) async fn leading<P: Protocol, S: Store>(
     protocol: &P,
     store: &S,
     plan: &Plan,

@@ -47,6 +47,8 @@ pub struct Answer {
     pub body: Arc<[u8]>,
     /// Bytes of the body after which the connection is cut.
     pub cut_after: Option<usize>,
+    /// Bytes of the body after which nothing more comes, until the client goes away.
+    pub stall_after: Option<usize>,
     /// Sent without a length, ended by the close of the connection.
     pub without_length: bool,
 }
@@ -231,7 +233,12 @@ fn write_answer(mut stream: &TcpStream, answer: &Answer, head: bool) -> std::io:
     if head {
         return Ok(true);
     }
-    let end = answer.cut_after.unwrap_or(answer.body.len()).min(answer.body.len());
+    let end = answer.cut_after.or(answer.stall_after).unwrap_or(answer.body.len()).min(answer.body.len());
     stream.write_all(&answer.body[..end])?;
+    if answer.stall_after.is_some() {
+        let mut byte = [0];
+        while stream.read(&mut byte)? > 0 {}
+        return Ok(false);
+    }
     Ok(answer.cut_after.is_none() && !answer.without_length)
 }

@@ -12,7 +12,7 @@ use aiperf_config::{DatasetSource, FileFormat, RemoteDataset, RunConfig};
 use aiperf_source::{Ask, Plan, Problem, Provenance, Reference, Settings, SourceError, Sources, Stop};
 
 use crate::environment::Environment;
-use crate::settle::{Access, DatasetProbe, Files, Found, Note, Timing};
+use crate::settle::{Access, DatasetProbe, Files, Found, Timing};
 use crate::usage::UsageError;
 pub(crate) use formats::Table;
 use progress::Progress;
@@ -98,11 +98,7 @@ impl<'a> Anywhere<'a> {
     }
 
     /// Brings everything, and puts it in the place of the reference in a settled run.
-    pub(crate) fn bring(
-        self,
-        config: &mut RunConfig,
-        notes: &mut Vec<Note>,
-    ) -> Result<Option<View>, SourceError> {
+    pub(crate) fn bring(self, config: &mut RunConfig) -> Result<Option<View>, SourceError> {
         let Some(remote) = self.remote.into_inner() else { return Ok(None) };
         let DatasetSource::File(file) = &mut config.dataset.source else { return Ok(None) };
         let plan = &remote.plan;
@@ -115,9 +111,7 @@ impl<'a> Anywhere<'a> {
         }
         provenance.detected(file.format.name());
         view.path().clone_into(&mut file.path);
-        let lines = provenance.lines();
-        notes.extend(lines.into_iter().map(|text| Note { warning: false, text }));
-        config.remote = Some(RemoteDataset { provenance: provenance.json() });
+        config.remote = Some(RemoteDataset { lines: provenance.lines(), provenance: provenance.json() });
         Ok(Some(view))
     }
 }

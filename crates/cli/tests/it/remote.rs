@@ -1,6 +1,8 @@
 //! Data that are somewhere else, through the program.
 
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo};
 use serde_json::Value;
@@ -368,4 +370,144 @@ fn the_example_of_the_documentation_replays_on_its_schedule_by_url() {
     server.clear_log();
     run();
     assert!(server.log().iter().all(|request| request.method == "HEAD" || request.path() != "/trace.jsonl"));
+}
+
+/// A server that sends a part of a file and then nothing more, for as long as it is told to.
+fn stalling(stalls: &Arc<AtomicBool>) -> Server {
+    let stalls = Arc::clone(stalls);
+    let body: Arc<[u8]> = TRACE.repeat(20_000).into();
+    Server::start(move |request| {
+        if request.path() != "/x.jsonl" {
+            return Answer::status(404);
+        }
+        let mut answer = Answer::file(request, &body).with("ETag", "\"a\"");
+        answer.stall_after = (request.method == "GET" && stalls.load(Ordering::Relaxed)).then_some(1_000_000);
+        answer
+    })
+}
+
+fn partial_files(machine: &Machine) -> usize {
+    let tmp = machine.home.path().join(".cache/aiperf/remote/v1/tmp");
+    std::fs::read_dir(tmp).map_or(0, Iterator::count)
+}
+
+/// Starts a fetch and returns once a part of the file is on the disk.
+fn in_mid_transfer(machine: &Machine, url: &str) -> std::process::Child {
+    let child = Command::new(env!("CARGO_BIN_EXE_aiperf"))
+        .env_clear()
+        .env("HOME", machine.home.path())
+        .args(["dataset", "fetch", url])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let tmp = machine.home.path().join(".cache/aiperf/remote/v1/tmp");
+    let has_bytes = || {
+        std::fs::read_dir(&tmp).is_ok_and(|entries| {
+            entries.flatten().any(|entry| entry.metadata().is_ok_and(|found| found.len() > 0))
+        })
+    };
+    while !has_bytes() {
+        std::thread::yield_now();
+    }
+    child
+}
+
+#[test]
+fn a_signal_ends_a_transfer_with_1_and_leaves_nothing_behind() {
+    let stalls = Arc::new(AtomicBool::new(true));
+    let server = stalling(&stalls);
+    let machine = Machine::new(&hub());
+    let url = format!("{}/x.jsonl", server.url());
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let mut child = in_mid_transfer(&machine, &url);
+        let pid = rustix::process::Pid::from_child(&child);
+        let start = aiperf_clock::now();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let status = child.wait().unwrap();
+        assert!(aiperf_clock::now().saturating_since(start) < 1_000_000_000);
+        assert_eq!(status.code(), Some(1));
+        assert_eq!(partial_files(&machine), 0);
+    }
+}
+
+#[test]
+fn a_killed_transfer_is_never_taken_for_a_file() {
+    let stalls = Arc::new(AtomicBool::new(true));
+    let server = stalling(&stalls);
+    let mut machine = Machine::new(&hub());
+    let url = format!("{}/x.jsonl", server.url());
+    let mut child = in_mid_transfer(&machine, &url);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(partial_files(&machine), 1);
+    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
+    let offline = machine.aiperf(&["dataset", "fetch", &url]);
+    assert!(stderr(&offline).contains("offline mode is on"), "{}", stderr(&offline));
+    machine.variables.pop();
+    stalls.store(false, Ordering::Relaxed);
+    let output = machine.aiperf(&["dataset", "fetch", "--json", &url]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let shown: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(shown[0]["bytes"], TRACE.len() * 20_000);
+}
+
+#[test]
+fn one_fault_has_one_message_in_every_command() {
+    let file: &[(&str, &[u8])] = &[("x.jsonl", TRACE)];
+    let hub = StubHub::start(&[
+        ("org/bare", StubRepo::new(file)),
+        ("org/gated", StubRepo { gated: true, ..StubRepo::new(file) }),
+        ("org/bad", StubRepo::new(&[("aiperf.json", b"{\"path\": 1}"), ("x.jsonl", TRACE)])),
+        ("org/new", StubRepo::new(&[("aiperf.json", b"{\"requires\": {\"aiperf\": \">=99\"}}")])),
+        (
+            "org/splits",
+            StubRepo::new(&[
+                ("d/a-00000-of-00001.parquet", b"PAR1"),
+                ("d/b-00000-of-00001.parquet", b"PAR1"),
+            ]),
+        ),
+        ("org/empty", StubRepo::new(&[("x.jsonl", b"")])),
+    ]);
+    let server = Server::start(|request| match request.path() {
+        "/denied" => Answer::status(403),
+        _ => Answer::status(404),
+    });
+    let mut machine = Machine::new(&hub);
+    machine.variables.retain(|(name, _)| name != "HF_TOKEN");
+    for (reference, text) in [
+        ("hf://org", "the owner is missing"),
+        ("gs://b/x", "is not supported"),
+        ("hf://org/none", "was not found"),
+        ("hf://org/bare@v9/x.jsonl", "revision \"v9\" was not found"),
+        ("hf://org/bare/y.jsonl", "the path \"y.jsonl\""),
+        ("hf://org/bare", "has no aiperf.json"),
+        ("hf://org/gated/x.jsonl", "is gated"),
+        ("hf://org/bad", "aiperf.json is not valid"),
+        ("hf://org/new", "needs AIPerf >=99"),
+        ("hf://org/splits", "holds the splits a, b"),
+        ("hf://org/empty/x.jsonl", "is empty"),
+        ("hf://org/bare/aiperf.json", "names a manifest"),
+        (&format!("{}/x", server.url()), "was not found"),
+        (&format!("{}/denied", server.url()), "access was denied"),
+        (&format!("{}/denied?sig=canary&se=2020-01-01", server.url()), "the presigned URL has expired"),
+    ] {
+        let outputs = [
+            machine.profile(&["--input-file", reference]),
+            machine.aiperf(&["dataset", "resolve", reference]),
+            machine.aiperf(&["dataset", "fetch", reference]),
+        ];
+        let said: Vec<String> = outputs
+            .iter()
+            .map(|output| {
+                let talk = stderr(output);
+                let line = talk.lines().find(|line| line.starts_with("error: Cannot use "));
+                line.unwrap_or_else(|| panic!("{reference}: {talk}")).to_owned()
+            })
+            .collect();
+        assert!(said[0].contains(text) && said[0].ends_with('.'), "{}", said[0]);
+        assert!(said.iter().all(|line| *line == said[0]), "{said:#?}");
+        assert!(outputs.iter().all(|output| output.status.code() == Some(2)), "{said:#?}");
+        assert!(!said[0].contains("canary"));
+    }
 }

@@ -19,20 +19,17 @@ pub(crate) struct Hub<'a> {
     pub(crate) client: &'a Client,
     pub(crate) cache: &'a HubCache,
     pub(crate) reference: &'a HubReference,
+    pub(crate) repo: &'a Repo,
 }
 
 impl Hub<'_> {
-    fn repo(&self) -> Repo {
-        Repo::dataset(&self.reference.org, &self.reference.repo)
-    }
-
     fn commit(found: &Found) -> &str {
         // Invariant: `look_up` of a Hub always sets it.
         found.commit.as_deref().unwrap_or_default()
     }
 
     /// A file as the rest of the work sees it.
-    fn entry(item: Item) -> Result<Entry, Problem> {
+    pub(crate) fn entry(item: Item) -> Result<Entry, Problem> {
         let etag = item.etag().to_owned();
         let promise = promise(&etag);
         if promise.is_none() {
@@ -84,7 +81,7 @@ impl Hub<'_> {
 
     async fn not_found(&self, commit: &str, path: &str) -> Problem {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        let listed = self.client.tree(&self.repo(), commit, parent, false).await.unwrap_or_default();
+        let listed = self.client.tree(self.repo, commit, parent, false).await.unwrap_or_default();
         let near = near::names(path, listed.iter().map(|item| item.path.as_str()));
         let fix = if near.is_empty() {
             "Check the spelling of the path".to_owned()
@@ -92,7 +89,7 @@ impl Hub<'_> {
             format!("Check the spelling; near names are {}", near.join(", "))
         };
         Problem::NotFound {
-            what: format!("the path \"{path}\" in {} at {}", self.repo(), self.reference.revision()),
+            what: format!("the path \"{path}\" in {} at {}", self.repo, self.reference.revision()),
             fix,
         }
     }
@@ -110,8 +107,8 @@ pub(crate) fn promise(etag: &str) -> Option<Promise> {
 
 impl Protocol for Hub<'_> {
     async fn look_up(&self) -> Result<Found, Problem> {
-        let repo = self.repo();
-        let commit = self.client.commit(&repo, self.reference.revision()).await?;
+        let repo = self.repo;
+        let commit = self.client.commit(repo, self.reference.revision()).await?;
         if self.reference.commit().is_none() {
             self.cache.keep_ref(self.reference.revision(), &commit);
         }
@@ -122,7 +119,7 @@ impl Protocol for Hub<'_> {
                 (vec![path.clone(), format!("{path}{SIDECAR}"), manifest.clone()], manifest)
             }
         };
-        let mut items = self.client.paths_info(&repo, &commit, &wanted).await?;
+        let mut items = self.client.paths_info(repo, &commit, &wanted).await?;
         let mut take = |path: &str| {
             items.iter().position(|item| item.path == path).map(|index| items.swap_remove(index))
         };
@@ -147,7 +144,7 @@ impl Protocol for Hub<'_> {
     }
 
     async fn node(&self, found: &Found, path: &str) -> Result<Option<Node>, Problem> {
-        let items = self.client.paths_info(&self.repo(), Self::commit(found), &[path.to_owned()]).await?;
+        let items = self.client.paths_info(self.repo, Self::commit(found), &[path.to_owned()]).await?;
         items
             .into_iter()
             .find(|item| item.path == path)
@@ -157,7 +154,7 @@ impl Protocol for Hub<'_> {
 
     async fn list(&self, found: &Found, folder: &str) -> Result<Vec<Entry>, Problem> {
         let commit = Self::commit(found);
-        let mut items = self.client.tree(&self.repo(), commit, folder, true).await?;
+        let mut items = self.client.tree(self.repo, commit, folder, true).await?;
         items.retain(|item| !item.is_folder());
         if folder.is_empty() {
             self.cache.keep_tree(commit, &items);
@@ -173,14 +170,14 @@ impl Protocol for Hub<'_> {
             return Ok(file);
         }
         retrying(self.client.patience(), async || {
-            self.client.head(&self.repo(), Self::commit(found), &file).await
+            self.client.head(self.repo, Self::commit(found), &file).await
         })
         .await?;
         Ok(file)
     }
 
     async fn open(&self, found: &Found, file: &Entry, range: Range) -> Result<Body, Failure> {
-        self.client.open(&self.repo(), Self::commit(found), file, range).await
+        self.client.open(self.repo, Self::commit(found), file, range).await
     }
 
     fn folder(&self) -> String {
@@ -188,7 +185,7 @@ impl Protocol for Hub<'_> {
     }
 
     fn title(&self, folder: &str) -> String {
-        if folder.is_empty() { self.repo().to_string() } else { format!("{}/{folder}", self.repo()) }
+        if folder.is_empty() { self.repo.to_string() } else { format!("{}/{folder}", self.repo) }
     }
 
     fn reference_to(&self, path: &str) -> String {

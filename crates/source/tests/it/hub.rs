@@ -1,6 +1,6 @@
 //! The Hub, as a stub.
 
-use aiperf_source::{Ask, Blame, FormatSource};
+use aiperf_source::{Ask, Blame, FormatSource, RepoKind};
 use aiperf_test_servers::{Answer, StubHub, StubRepo};
 
 use crate::support::{Machine, ask};
@@ -343,4 +343,33 @@ fn a_listing_with_hostile_names_or_pages_writes_nothing() {
     let error = machine.access("hf://org/repo", &with("single_turn")).unwrap_err().to_string();
     assert!(error.contains("leads to another host"), "{error}");
     assert!(!error.contains('\u{1b}'));
+}
+
+#[test]
+fn other_rooms_list_read_ranges_and_fetch_through_the_same_cache() {
+    let bytes = big();
+    let hub = StubHub::start(&[(
+        "org/set",
+        StubRepo::new(&[("lfs:data/a.parquet", &bytes), ("data/b.json", LINES), ("x/c", LINES)]),
+    )]);
+    let mut machine = machine(&hub);
+    let sources = machine.sources();
+    let files = sources.hub_files(RepoKind::Dataset, "org/set", None, "data").unwrap();
+    let names: Vec<_> = files.files().map(|(path, _)| path.to_owned()).collect();
+    assert_eq!(names, ["data/a.parquet", "data/b.json"]);
+    let tail = sources.hub_read(&files, "data/a.parquet", 2_999_000, u64::MAX).unwrap();
+    assert_eq!(tail, &bytes[2_999_000..]);
+    assert_eq!(hub.storage_log()[0].header("range"), Some("bytes=2999000-2999999"));
+    let local = sources.hub_fetch(&files, "data/a.parquet").unwrap();
+    assert_eq!(std::fs::read(&local.path).unwrap(), bytes);
+    hub.clear_logs();
+    assert_eq!(sources.hub_read(&files, "data/a.parquet", 10, 20).unwrap(), &bytes[10..20]);
+    assert!(hub.storage_log().is_empty());
+    assert!(sources.hub_fetch(&files, "none").unwrap_err().to_string().contains("\"none\""));
+    machine.set("HF_HUB_OFFLINE", "1");
+    hub.clear_logs();
+    let sources = machine.sources();
+    let files = sources.hub_files(RepoKind::Dataset, "org/set", None, "data").unwrap();
+    assert_eq!(sources.hub_fetch(&files, "data/a.parquet").unwrap(), local);
+    assert!(hub.log().is_empty());
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 
+mod documents;
 mod hub;
 mod python;
 mod s3;

@@ -30,7 +30,7 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
     let early = if is_remote { None } else { Some(Signals::install()) };
     let environment = Environment::of_process();
     let data = Anywhere::new(&environment);
-    let Settled { mut config, mut notes } = match settle(&typed, &environment, &data) {
+    let Settled { mut config, notes } = match settle(&typed, &environment, &data) {
         Ok(settled) => settled,
         Err(error) => {
             print::err(&error.report());
@@ -42,7 +42,7 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
         }
     };
     // Everything that can be wrong with the command line is known: now the data may be downloaded.
-    let _view = match data.bring(&mut config, &mut notes) {
+    let _view = match data.bring(&mut config) {
         // The files stay together for as long as they are read.
         Ok(view) => view,
         Err(error) => {

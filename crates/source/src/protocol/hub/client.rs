@@ -27,11 +27,10 @@ const LARGEST: u64 = 50_000_000_000;
 
 /// What kind of repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RepoKind {
+pub enum RepoKind {
     /// `datasets/…`
     Dataset,
     /// `models/…`
-    #[expect(dead_code, reason = "tokenizers come through this client next")]
     Model,
 }
 

@@ -21,7 +21,7 @@ impl OfflineHub<'_> {
         Problem::Offline(self.title(path))
     }
 
-    fn commit(&self) -> Result<String, Problem> {
+    pub(crate) fn commit(&self) -> Result<String, Problem> {
         if let Some(commit) = self.reference.commit() {
             return if self.cache.has_snapshot(commit) {
                 Ok(commit.to_owned())
