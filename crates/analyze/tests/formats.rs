@@ -31,7 +31,7 @@ fn looked_at(name: &str, found: FileFormat) -> Analysis {
 }
 
 /// A sample of each format, with its requests and conversations.
-const SAMPLES: [(FileFormat, &str, u64, u64); 21] = [
+const SAMPLES: [(FileFormat, &str, u64, u64); 23] = [
     (FileFormat::SingleTurn, "single_turn.jsonl", 5, 4),
     (FileFormat::SingleTurn, "single_turn_schedule.jsonl", 4, 4),
     (FileFormat::MultiTurn, "multi_turn.jsonl", 6, 3),
@@ -52,6 +52,8 @@ const SAMPLES: [(FileFormat, &str, u64, u64); 21] = [
     (FileFormat::BasetenTrace, "baseten.parquet", 7, 4),
     (FileFormat::SagemakerDataCapture, "sagemaker_capture.jsonl", 3, 3),
     (FileFormat::DagJsonl, "dag.jsonl", 6, 1),
+    (FileFormat::WekaTrace, "weka_trace.json", 5, 1),
+    (FileFormat::Tracelab, "tracelab.jsonl", 3, 1),
     (FileFormat::SpeedBenchCoding, "speed_bench/qualitative.jsonl", 3, 2),
 ];
 
@@ -87,9 +89,15 @@ fn rows_that_are_left_out_or_were_cancelled_are_counted() {
 
 #[test]
 fn subagents_stay_subagents() {
-    let analysis = looked_at("dag.jsonl", FileFormat::DagJsonl);
-    assert_eq!((analysis.subagents, analysis.depth), (Some(3), Some(1)));
-    assert_eq!(to_json(&analysis)["subagent_depth"], 1);
+    for (name, format, subagents) in [
+        ("dag.jsonl", FileFormat::DagJsonl, 3),
+        ("weka_trace.json", FileFormat::WekaTrace, 1),
+        ("tracelab.jsonl", FileFormat::Tracelab, 1),
+    ] {
+        let analysis = looked_at(name, format);
+        assert_eq!((analysis.subagents, analysis.depth), (Some(subagents), Some(1)), "{name}");
+        assert_eq!(to_json(&analysis)["subagent_depth"], 1, "{name}");
+    }
 }
 
 #[test]
