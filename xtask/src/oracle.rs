@@ -14,14 +14,14 @@ use clap::{Arg, ArgMatches};
 use serde_json::Value;
 
 use cases::{CASES, Case};
-use compare::{Request, compare};
+use compare::{Request, compare, starts};
 
 /// The command line.
 pub(crate) fn command() -> clap::Command {
     let path =
         |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("PATH").help(help);
     clap::Command::new("oracle")
-        .about("Compares the request bodies of sample files with those of the reference")
+        .about("Compares the request bodies of sample files with those of the reference, and when they leave with a list")
         .arg(path("reference", "The reference's program").required(true))
         .arg(path("client", "This client's program").default_value("target/release/aiperf"))
         .arg(path("samples", "Folder of the sample files").required(true))
@@ -98,7 +98,9 @@ impl Runs {
         let server = self.server()?;
         let theirs = self.profile(&self.reference, "reference", case, &server.url)?;
         let ours = self.profile(&self.client, "client", case, &server.url)?;
-        Ok(compare(case, &theirs, &ours))
+        let mut found = compare(case, &theirs, &ours);
+        found.extend(starts(case, &ours));
+        Ok(found)
     }
 
     fn server(&self) -> Result<Server> {
@@ -137,6 +139,7 @@ impl Runs {
             .env("HF_HUB_OFFLINE", "1")
             // The reference keeps prepared data below the home folder.
             .env("HOME", &folder)
+            .envs(case.environment.split_whitespace().filter_map(|pair| pair.split_once('=')))
             .current_dir(&folder)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -166,6 +169,8 @@ fn requests(path: &Path) -> Result<Vec<Request>> {
             conversation: metadata["conversation_id"].as_str().unwrap_or_default().to_owned(),
             turn: metadata["turn_index"].as_u64().unwrap_or_default(),
             start: metadata["request_start_ns"].as_u64().unwrap_or_default(),
+            end: metadata["request_end_ns"].as_u64().unwrap_or_default(),
+            scheduled: metadata["scheduled_ns"].as_u64(),
             body: record["payload"].clone(),
         });
     }

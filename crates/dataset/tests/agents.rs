@@ -125,7 +125,7 @@ fn the_published_weka_example_keeps_its_subagent_nested() {
 /// The fault of a tool that flattened its subagents: its cache hits fell from 95 % to 20 %.
 /// <https://github.com/callanjfox/kv-cache-tester>
 #[test]
-fn equal_blocks_are_equal_text_in_all_conversations_of_a_trace_and_in_no_other() {
+fn kv_cache_tester_change_log_equal_blocks_are_equal_text_in_a_trace_and_in_no_other() {
     let tokens = |text: &str| {
         let mut tokens = Vec::new();
         Tokenizer::builtin().encode(text, &mut tokens);

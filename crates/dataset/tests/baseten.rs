@@ -302,7 +302,7 @@ fn a_closed_loop_thinks_for_the_recorded_gap_less_the_recorded_duration() {
 }
 
 #[test]
-fn gaps_are_closed_on_the_clock_of_the_replay() {
+fn aiperf_1129_gaps_are_closed_on_the_clock_of_the_replay() {
     let cap = Some(Duration::from_millis(20));
     let open_loop = TraceReplay { speedup: 10.0, idle_gap_cap: cap, ..TraceReplay::default() };
     assert_eq!(starts(replayed(SAMPLE, open_loop).as_ref()), [0.0, 10.0, 26.0, 30.0, 42.0, 62.0, 82.0]);

@@ -82,7 +82,7 @@ fn a_partial_block_is_the_beginning_of_the_full_one() {
 }
 
 #[test]
-fn the_seed_and_the_file_decide_the_text() {
+fn vllm_39795_the_seed_and_the_file_decide_the_text() {
     let one = "{\"input_length\": 32, \"hash_ids\": [1, 2]}\n";
     assert_eq!(trace(one, 1), trace(one, 1));
     assert_ne!(trace(one, 1), trace(one, 2));

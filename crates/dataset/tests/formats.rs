@@ -8,6 +8,14 @@ use aiperf_tokenize::Tokenizer;
 use aiperf_types::{Content, ContextMode, MediaKind};
 use common::*;
 
+/// <https://github.com/vllm-project/vllm/issues/28104>: a dataset's name vanished where an optional package was missing.
+#[test]
+fn vllm_28104_every_format_that_has_a_name_is_in_the_program() {
+    for format in FileFormat::ALL {
+        assert!(aiperf_dataset::format(*format).is_built(), "{}", format.name());
+    }
+}
+
 #[test]
 fn single_turn_records_are_requests_and_sessions_have_no_history() {
     let dataset = load(data("single_turn.jsonl"), FileFormat::SingleTurn).unwrap();

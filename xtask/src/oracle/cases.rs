@@ -1,5 +1,27 @@
 //! Which commands are compared.
 
+use Start::{After, At};
+
+/// When a request leaves.
+#[derive(Clone, Copy)]
+pub(crate) enum Start {
+    /// On a recorded schedule, ms after its first request.
+    At(f64),
+    /// So many ms after the answer to the turn before it, 0 for at once.
+    After(f64),
+}
+
+/// What is compared of texts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    /// Every character.
+    Whole,
+    /// Those that a run makes, of blocks of so many tokens: their lengths, and which blocks they share.
+    Made { block: usize },
+    /// Only that there is one: each client draws them in its own way.
+    Drawn,
+}
+
 /// One command.
 #[derive(Clone, Copy)]
 pub(crate) struct Case {
@@ -8,8 +30,11 @@ pub(crate) struct Case {
     pub(crate) file: &'static str,
     /// After the common ones.
     pub(crate) arguments: &'static str,
-    /// Tokens of the blocks that prompts are made of; the prompts themselves are made differently on purpose.
-    pub(crate) block: Option<usize>,
+    pub(crate) texts: Texts,
+    /// When our requests leave, in order; nothing where the case says nothing of it.
+    pub(crate) starts: &'static [Start],
+    /// Variables of the environment, `NAME=VALUE` each.
+    pub(crate) environment: &'static str,
     /// Why the two differ on purpose.
     pub(crate) intended: Option<&'static str>,
     /// Conversations have other names; they are matched by the order in which they start.
@@ -19,12 +44,22 @@ pub(crate) struct Case {
 }
 
 const fn case(name: &'static str, file: &'static str, arguments: &'static str) -> Case {
-    Case { name, file, arguments, block: None, intended: None, by_order: false, may_fail: false }
+    Case {
+        name,
+        file,
+        arguments,
+        texts: Texts::Whole,
+        starts: &[],
+        environment: "",
+        intended: None,
+        by_order: false,
+        may_fail: false,
+    }
 }
 
 /// Prompts that are made, of blocks of so many tokens.
 const fn made(block: usize, case: Case) -> Case {
-    Case { block: Some(block), ..case }
+    Case { texts: Texts::Made { block }, ..case }
 }
 
 const fn intended(why: &'static str, case: Case) -> Case {
@@ -37,6 +72,18 @@ const fn changed(name: &'static str, arguments: &'static str) -> Case {
     intended("the reference fails where a shared row ends in a partial block", may_fail(case))
 }
 
+const fn drawn(case: Case) -> Case {
+    Case { texts: Texts::Drawn, ..case }
+}
+
+const fn starts(starts: &'static [Start], case: Case) -> Case {
+    Case { starts, ..case }
+}
+
+const fn with(environment: &'static str, case: Case) -> Case {
+    Case { environment, ..case }
+}
+
 const fn by_order(case: Case) -> Case {
     Case { by_order: true, ..case }
 }
@@ -46,78 +93,111 @@ const fn may_fail(case: Case) -> Case {
 }
 
 pub(crate) const CASES: &[Case] = &[
-    case(
-        "single_turn-chat",
-        "single_turn.jsonl",
-        "--endpoint-type chat --custom-dataset-type single_turn --concurrency 1 --request-count 6",
+    starts(
+        &[After(40.0)],
+        case(
+            "single_turn-chat",
+            "single_turn.jsonl",
+            "--endpoint-type chat --custom-dataset-type single_turn --concurrency 1 --request-count 6",
+        ),
     ),
-    case(
-        "single_turn-completions",
-        "single_turn.jsonl",
-        "--endpoint-type completions --custom-dataset-type single_turn --concurrency 1 --request-count 6",
+    starts(
+        &[After(40.0)],
+        case(
+            "single_turn-completions",
+            "single_turn.jsonl",
+            "--endpoint-type completions --custom-dataset-type single_turn --concurrency 1 --request-count 6",
+        ),
     ),
-    case(
-        "single_turn-schedule",
-        "single_turn_schedule.jsonl",
-        "--endpoint-type chat --custom-dataset-type single_turn --fixed-schedule --streaming",
+    starts(
+        &[At(0.0), At(120.5), At(300.0), At(450.0)],
+        case(
+            "single_turn-schedule",
+            "single_turn_schedule.jsonl",
+            "--endpoint-type chat --custom-dataset-type single_turn --fixed-schedule --streaming",
+        ),
     ),
     case(
         "single_turn-media",
         "single_turn_media.jsonl",
         "--endpoint-type chat --custom-dataset-type single_turn --concurrency 1 --request-count 3",
     ),
-    case(
-        "multi_turn-chat",
-        "multi_turn.jsonl",
-        "--endpoint-type chat --custom-dataset-type multi_turn --concurrency 1 --num-conversations 2",
-    ),
-    made(
-        512,
+    starts(
+        &[After(60.0), After(30.0), After(0.0)],
         case(
-            "mooncake-hash-chat",
-            "mooncake_hash.jsonl",
-            "--endpoint-type chat --custom-dataset-type mooncake_trace",
+            "multi_turn-chat",
+            "multi_turn.jsonl",
+            "--endpoint-type chat --custom-dataset-type multi_turn --concurrency 1 --num-conversations 2",
         ),
     ),
-    made(
-        512,
-        case(
-            "mooncake-hash-completions",
-            "mooncake_hash.jsonl",
-            "--endpoint-type completions --custom-dataset-type mooncake_trace",
-        ),
-    ),
-    made(
-        512,
-        case(
-            "mooncake-sessions",
-            "mooncake_sessions.jsonl",
-            "--endpoint-type chat --custom-dataset-type mooncake_trace",
-        ),
-    ),
-    case(
-        "mooncake-messages",
-        "mooncake_messages.jsonl",
-        "--endpoint-type chat --custom-dataset-type mooncake_trace",
-    ),
-    case(
-        "mooncake-payload",
-        "mooncake_payload.jsonl",
-        "--endpoint-type chat --custom-dataset-type mooncake_trace --streaming",
-    ),
-    intended(
-        "prompts that repeat what was said before are sent alone",
+    starts(
+        &[At(0.0), At(90.0), At(180.0), At(260.0), At(330.0)],
         made(
-            16,
-            case("bailian", "bailian.jsonl", "--endpoint-type chat --custom-dataset-type bailian_trace"),
+            512,
+            case(
+                "mooncake-hash-chat",
+                "mooncake_hash.jsonl",
+                "--endpoint-type chat --custom-dataset-type mooncake_trace",
+            ),
         ),
     ),
-    made(
-        1 << 20,
+    starts(
+        &[At(0.0), At(90.0), At(180.0), At(260.0), At(330.0)],
+        made(
+            512,
+            case(
+                "mooncake-hash-completions",
+                "mooncake_hash.jsonl",
+                "--endpoint-type completions --custom-dataset-type mooncake_trace",
+            ),
+        ),
+    ),
+    starts(
+        &[At(0.0), At(50.0), After(70.0), At(150.0), At(400.0)],
+        made(
+            512,
+            case(
+                "mooncake-sessions",
+                "mooncake_sessions.jsonl",
+                "--endpoint-type chat --custom-dataset-type mooncake_trace",
+            ),
+        ),
+    ),
+    starts(
+        &[At(0.0), At(100.0), At(200.0)],
         case(
-            "burst_gpt",
-            "burst_gpt.csv",
-            "--endpoint-type chat --custom-dataset-type burst_gpt_trace --fixed-schedule --request-count 4",
+            "mooncake-messages",
+            "mooncake_messages.jsonl",
+            "--endpoint-type chat --custom-dataset-type mooncake_trace",
+        ),
+    ),
+    starts(
+        &[At(0.0), At(80.0), At(160.0)],
+        case(
+            "mooncake-payload",
+            "mooncake_payload.jsonl",
+            "--endpoint-type chat --custom-dataset-type mooncake_trace --streaming",
+        ),
+    ),
+    starts(
+        &[At(0.0), At(80.0), At(200.0), At(300.0), At(500.0)],
+        intended(
+            "prompts that repeat what was said before are sent alone",
+            made(
+                16,
+                case("bailian", "bailian.jsonl", "--endpoint-type chat --custom-dataset-type bailian_trace"),
+            ),
+        ),
+    ),
+    starts(
+        &[At(0.0), At(120.0), At(120.0), At(450.0)],
+        made(
+            1 << 20,
+            case(
+                "burst_gpt",
+                "burst_gpt.csv",
+                "--endpoint-type chat --custom-dataset-type burst_gpt_trace --fixed-schedule --request-count 4",
+            ),
         ),
     ),
     case(
@@ -135,12 +215,15 @@ pub(crate) const CASES: &[Case] = &[
         "inputs.json",
         "--endpoint-type chat --custom-dataset-type inputs_json --concurrency 1 --num-conversations 2",
     ),
-    intended(
-        "captured parameters are sent again",
-        case(
-            "sagemaker",
-            "sagemaker_capture.jsonl",
-            "--endpoint-type chat --custom-dataset-type sagemaker_data_capture --fixed-schedule",
+    starts(
+        &[At(0.0), At(250.0), At(400.0)],
+        intended(
+            "captured parameters are sent again",
+            case(
+                "sagemaker",
+                "sagemaker_capture.jsonl",
+                "--endpoint-type chat --custom-dataset-type sagemaker_data_capture --fixed-schedule",
+            ),
         ),
     ),
     case(
@@ -179,9 +262,95 @@ pub(crate) const CASES: &[Case] = &[
         "--endpoint-type chat --custom-dataset-type mooncake_trace --synthesis-prefix-len-multiplier 0.5",
     ),
     case("dag", "dag.jsonl", "--endpoint-type chat --custom-dataset-type dag_jsonl --concurrency 1"),
-    may_fail(case(
-        "baseten",
-        "baseten.parquet",
-        "--endpoint-type completions --custom-dataset-type baseten_trace --streaming --extra-inputs min_p:0.1",
+    drawn(case(
+        "random_pool-folder",
+        "random_pool_dir",
+        "--endpoint-type chat --custom-dataset-type random_pool --concurrency 1 --num-conversations 4",
     )),
+    intended(
+        "each client draws other entries, and an entry of two texts is a list of prompts",
+        drawn(case(
+            "random_pool-completions",
+            "random_pool.jsonl",
+            "--endpoint-type completions --custom-dataset-type random_pool --concurrency 1 --num-conversations 4",
+        )),
+    ),
+    intended(
+        "several turns on an endpoint that takes one are refused at start",
+        may_fail(case(
+            "multi_turn-completions",
+            "multi_turn.jsonl",
+            "--endpoint-type completions --custom-dataset-type multi_turn --concurrency 1 --num-conversations 2",
+        )),
+    ),
+    intended(
+        "messages on an endpoint of prompts are refused at start",
+        may_fail(case(
+            "mooncake-messages-completions",
+            "mooncake_messages.jsonl",
+            "--endpoint-type completions --custom-dataset-type mooncake_trace",
+        )),
+    ),
+    starts(
+        &[At(0.0), At(100.0), At(260.0), At(300.0), At(420.0), At(700.0), At(3900.0)],
+        with(
+            "AIPERF_DATASET_BASETEN_SESSION_COLUMN=poor_man_session_id",
+            case(
+                "baseten",
+                "baseten.parquet",
+                "--endpoint-type completions --custom-dataset-type baseten_trace --streaming --extra-inputs min_p:0.1",
+            ),
+        ),
+    ),
+    intended(
+        "sessions come from the column whose values repeat more",
+        by_order(case(
+            "baseten-session-column",
+            "baseten.parquet",
+            "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
+        )),
+    ),
+    starts(
+        &[At(0.0), At(100.0), After(150.0), At(420.0), After(340.0), After(230.0), At(3900.0)],
+        with(
+            "AIPERF_DATASET_BASETEN_SESSION_COLUMN=poor_man_session_id",
+            case(
+                "baseten-closed-loop",
+                "baseten.parquet",
+                "--endpoint-type completions --custom-dataset-type baseten_trace --streaming --no-open-loop-replay",
+            ),
+        ),
+    ),
+    starts(
+        &[At(0.0), At(10.0), At(26.0), At(30.0), At(42.0), At(70.0), At(390.0)],
+        with(
+            "AIPERF_DATASET_BASETEN_SESSION_COLUMN=poor_man_session_id",
+            by_order(case(
+                "baseten-strict",
+                "baseten.parquet",
+                "--endpoint-type completions --custom-dataset-type baseten_trace --streaming --open-loop-strict \
+                 --replay-speedup 10 --omit-kv-hints --no-force-min-tokens --extra-inputs min_tokens:1",
+            )),
+        ),
+    ),
+    intended(
+        "blocks have the size that the trace says, and are sent on its times",
+        made(
+            16,
+            case(
+                "weka",
+                "weka_trace.json",
+                "--endpoint-type chat --custom-dataset-type weka_trace --concurrency 1 --num-conversations 1",
+            ),
+        ),
+    ),
+    made(
+        64,
+        case(
+            "tracelab",
+            "tracelab.jsonl",
+            "--endpoint-type chat --custom-dataset-type tracelab --no-fixed-schedule --concurrency 1 \
+             --num-conversations 1 --inter-turn-delay-cap-seconds 0.3",
+        ),
+    ),
 ];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aiperf_tokenize::Tokenizer;
 use serde_json::{Map, Value};
 
-use super::cases::Case;
+use super::cases::{Case, Start, Texts};
 
 /// One request that was sent.
 #[derive(Clone)]
@@ -14,6 +14,10 @@ pub(crate) struct Request {
     pub(crate) turn: u64,
     /// Wall clock, ns.
     pub(crate) start: u64,
+    /// The same.
+    pub(crate) end: u64,
+    /// Where the schedule has it; only we record that. Wall clock, ns.
+    pub(crate) scheduled: Option<u64>,
     pub(crate) body: Value,
 }
 
@@ -30,7 +34,9 @@ pub(crate) fn compare(case: &Case, theirs: &[Request], ours: &[Request]) -> Vec<
     let order = |list: &[Request]| -> Vec<String> {
         list.iter().map(|request| format!("{}#{}", request.conversation, request.turn)).collect()
     };
-    if order(theirs) != order(ours) && case.name != "burst_gpt" {
+    // Of a schedule the plan itself is compared; a busy machine may swap two sends.
+    let is_planned = case.starts.iter().any(|start| matches!(start, Start::At(_)));
+    if order(theirs) != order(ours) && !is_planned {
         lines.push(format!("order: {} | {}", order(theirs).join(" "), order(ours).join(" ")));
     }
     let (mut their_prompts, mut our_prompts) = (Vec::new(), Vec::new());
@@ -46,7 +52,7 @@ pub(crate) fn compare(case: &Case, theirs: &[Request], ours: &[Request]) -> Vec<
     lines.extend(
         ours.keys().filter(|key| !theirs.contains_key(*key)).map(|key| format!("{key}: sent by us only")),
     );
-    if let Some(block) = case.block
+    if let Texts::Made { block } = case.texts
         && their_prompts.len() == our_prompts.len()
     {
         for (one, other, their, our) in shared(block, &their_prompts, &our_prompts) {
@@ -82,8 +88,10 @@ fn keyed(
     sorted.sort_by_key(|request| (&request.conversation, request.turn, request.start));
     for request in sorted {
         let mut body = request.body.clone();
-        if case.block.is_some() {
-            measure(&mut body, tokenizer, prompts);
+        match case.texts {
+            Texts::Whole => {}
+            Texts::Made { .. } => measure(&mut body, tokenizer, prompts),
+            Texts::Drawn => hide(&mut body),
         }
         let key = (0..).map(|nth| format!("{}#{}/{nth}", request.conversation, request.turn));
         if let Some(key) = { key }.find(|key| !all.contains_key(key)) {
@@ -112,6 +120,69 @@ fn measure(body: &mut Value, tokenizer: &Tokenizer, prompts: &mut Vec<Prompt>) {
         {
             replace(content);
         }
+    }
+}
+
+/// Replaces what a run draws by a word.
+fn hide(body: &mut Value) {
+    match body {
+        Value::String(text) => "drawn".clone_into(text),
+        Value::Array(values) => values.iter_mut().for_each(hide),
+        Value::Object(map) => {
+            let drawn = ["content", "text", "prompt", "messages"];
+            map.iter_mut()
+                .filter(|(key, _)| drawn.contains(&key.as_str()))
+                .for_each(|(_, value)| hide(value));
+        }
+        _ => {}
+    }
+}
+
+/// Most that a busy machine is late, ms.
+const LATE: f64 = 250.0;
+
+/// Where our sends are not where the case wants them.
+pub(crate) fn starts(case: &Case, ours: &[Request]) -> Vec<String> {
+    if case.starts.is_empty() {
+        return Vec::new();
+    }
+    let ms = |to: u64, from: u64| (i128::from(to) - i128::from(from)) as f64 / 1e6;
+    let zero = ours.iter().filter_map(|request| request.scheduled).min();
+    let mut lines = Vec::new();
+    let (mut planned, mut waited) = (Vec::new(), Vec::new());
+    for request in ours {
+        if let (Some(at), Some(zero)) = (request.scheduled, zero) {
+            planned.push(ms(at, zero));
+            let late = ms(request.start, at);
+            if !(-0.01..LATE).contains(&late) {
+                lines.push(format!("{}#{} leaves {late} ms late", request.conversation, request.turn));
+            }
+        } else if let Some(before) = ours.iter().rfind(|other| {
+            (&other.conversation, other.turn + 1) == (&request.conversation, request.turn)
+                && other.end <= request.start
+        }) {
+            waited.push(ms(request.start, before.end));
+        }
+    }
+    let mut wanted = (Vec::new(), Vec::new());
+    for start in case.starts {
+        match start {
+            Start::At(at) => wanted.0.push(*at),
+            Start::After(wait) => wanted.1.push(*wait),
+        }
+    }
+    fits("starts", &mut planned, &mut wanted.0, 0.01, &mut lines);
+    fits("waits", &mut waited, &mut wanted.1, LATE, &mut lines);
+    lines
+}
+
+/// Whether the numbers, sorted, are those wanted or up to `more` above them.
+fn fits(what: &str, found: &mut [f64], wanted: &mut [f64], more: f64, lines: &mut Vec<String>) {
+    found.sort_by(f64::total_cmp);
+    wanted.sort_by(f64::total_cmp);
+    let fit = |(found, wanted): (&f64, &f64)| (-0.01..more).contains(&(found - wanted));
+    if found.len() != wanted.len() || !found.iter().zip(&*wanted).all(fit) {
+        lines.push(format!("{what}: {found:?} instead of {wanted:?}"));
     }
 }
 
@@ -171,6 +242,7 @@ fn excerpt(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::super::cases::CASES;
     use super::*;
 
     #[test]
@@ -187,5 +259,31 @@ mod tests {
         let theirs = vec![vec![1, 2, 3, 4, 5], vec![1, 2, 3, 4, 9]];
         let ours = vec![vec![7, 7, 7, 7, 7], vec![7, 7, 8, 7, 7]];
         assert_eq!(shared(2, &theirs, &ours), [(0, 1, 2, 1)]);
+    }
+
+    fn sent(conversation: &str, turn: u64, start: u64, scheduled: Option<u64>) -> Request {
+        let ns = |ms: u64| (5000 + ms) * 1_000_000;
+        Request {
+            conversation: conversation.into(),
+            turn,
+            start: ns(start),
+            end: ns(start + 20),
+            scheduled: scheduled.map(ns),
+            body: Value::Null,
+        }
+    }
+
+    #[test]
+    fn a_plan_that_is_another_and_a_send_before_it_are_told() {
+        let case = Case { starts: &[Start::At(0.0), Start::At(50.0), Start::After(70.0)], ..CASES[0] };
+        let good = [sent("a", 0, 3, Some(0)), sent("b", 0, 51, Some(50)), sent("a", 1, 95, None)];
+        assert_eq!(starts(&case, &good), [""; 0]);
+        let early = [sent("a", 0, 3, Some(0)), sent("b", 0, 49, Some(50)), sent("a", 1, 95, None)];
+        assert_eq!(starts(&case, &early), ["b#0 leaves -1 ms late"]);
+        let other = [sent("a", 0, 3, Some(0)), sent("b", 0, 51, Some(51)), sent("a", 1, 83, None)];
+        assert_eq!(
+            starts(&case, &other),
+            ["starts: [0.0, 51.0] instead of [0.0, 50.0]", "waits: [60.0] instead of [70.0]",]
+        );
     }
 }

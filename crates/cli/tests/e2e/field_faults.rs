@@ -504,10 +504,10 @@ fn sglang_5386_generated_prompts_need_no_network() {
     assert!(!place.path("nowhere").exists());
 }
 
-/// <https://github.com/llm-d/llm-d-benchmark/issues/188>, <https://github.com/kubernetes-sigs/inference-perf/issues/561>:
-/// the whole workload was built before the first request. Rows that are not sent are not made.
+/// <https://github.com/llm-d/llm-d-benchmark/issues/188>, <https://github.com/ai-dynamo/aiperf/issues/570>: the whole
+/// workload was built before the first request. Rows that are not sent are not made.
 #[test]
-fn llm_d_benchmark_188_a_large_trace_starts_at_once() {
+fn llm_d_benchmark_188_and_aiperf_570_a_large_trace_starts_at_once() {
     let place = Place::new();
     // As prompts these are 4,000,000,000 tokens.
     let row = "{\"timestamp\": 0, \"input_length\": 40000, \"output_length\": 1}\n";

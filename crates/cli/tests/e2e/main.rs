@@ -24,4 +24,6 @@ mod progress;
 mod records;
 mod schema;
 mod secrets;
+mod stored;
 mod support;
+mod trace_faults;

@@ -104,7 +104,7 @@ fn inference_perf_245_requests_cut_off_at_the_end_are_counted() {
 
 /// The duration ends issuing, the grace period ends the waiting; with time to spare everything comes back.
 #[test]
-fn a_duration_ends_the_run_and_grace_lets_answers_come_home() {
+fn evalscope_1747_a_duration_ends_the_run_and_grace_lets_answers_come_home() {
     let place = Place::new();
     let ran = place
         .run("mock://?ttft=150ms&itl=0&tokens=2", "--concurrency 2 --benchmark-duration 0.5 --isl 16")

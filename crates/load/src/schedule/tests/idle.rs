@@ -25,7 +25,7 @@ fn idle_spans(sent: &[Sent], service: impl Fn(u64) -> u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_think_time_beyond_the_cap_is_cut_and_every_timer_moves_alike() {
+fn aiperf_1201_a_think_time_beyond_the_cap_is_cut_and_every_timer_moves_alike() {
     let data = Data::trace(vec![thinking(0.0, &[5000.0]), thinking(8000.0, &[]), thinking(8030.0, &[])]);
     let world = play(capped(100, Some(0.0), None), data, |_| 20 * MS);
     // The first answer is back at 20 and the second turn, planned for 5020, leaves at 120: 4900 sooner. The first
@@ -57,7 +57,7 @@ fn lateness_of_the_client_is_not_hidden_by_a_move() {
 }
 
 #[test]
-fn nothing_moves_while_a_request_is_in_flight_or_a_timer_is_near() {
+fn aiperf_1201_nothing_moves_while_a_request_is_in_flight_or_a_timer_is_near() {
     let data = Data::trace(vec![thinking(0.0, &[]), thinking(900.0, &[]), thinking(990.0, &[])]);
     let world = play(capped(100, Some(0.0), None), data, |number| if number == 0 { 850 * MS } else { MS });
     assert_eq!(at_ms(&world), [0.0, 900.0, 990.0]);

@@ -1,0 +1,141 @@
+//! Faults that users of other clients met with data files and replays, one test each.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::support::{Live, Mock, Place, aiperf};
+
+const QUICK: &str = "mock://?ttft=1ms&itl=0&tokens=2";
+
+/// A data file of the tests of the dataset room.
+fn data(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataset/tests/data").join(name);
+    path.display().to_string()
+}
+
+/// Recorded instants of all requests, ms after the first.
+fn scheduled(place: &Place) -> Vec<f64> {
+    let records = place.results().records();
+    let mut all: Vec<u64> =
+        records.iter().map(|record| record["metadata"]["scheduled_ns"].as_u64().unwrap()).collect();
+    all.sort_unstable();
+    all.iter().map(|at| (at - all[0]) as f64 / 1e6).collect()
+}
+
+/// <https://github.com/ai-dynamo/aiperf/issues/1224>: 73,499 conversations were tokenised of which few were sent.
+#[test]
+fn aiperf_1224_conversations_that_are_not_sent_are_not_tokenised() {
+    let place = Place::new();
+    let long = "who would fardels bear to grunt and sweat under a weary life ".repeat(330);
+    let turns = json!({"turns": [{"text": long}, {"text": "and then?"}]}).to_string() + "\n";
+    // 30 MB: tokenising them takes longer than a test may.
+    place.write("chats.jsonl", "{\"turns\": [{\"text\": \"first\"}]}\n".to_owned() + &turns.repeat(1500));
+    let line = "--input-file chats.jsonl --custom-dataset-type multi_turn --num-conversations 2";
+    place.run(QUICK, line).with_code(0);
+    assert_eq!(place.results().records().len(), 3);
+}
+
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/561>: the corpus was kept in memory.
+#[test]
+fn inference_perf_561_memory_does_not_follow_the_file() {
+    let peak = |rows: usize| {
+        let place = Place::new();
+        let row = json!({"text": "0123456789 ".repeat(10_000), "output_length": 1}).to_string() + "\n";
+        place.write("rows.jsonl", row.repeat(rows));
+        let line = format!(
+            "--input-file rows.jsonl --custom-dataset-type single_turn --request-count {rows} --concurrency 2 \
+             --use-server-token-count --export-level summary"
+        );
+        place.run(QUICK, &line).with_code(0);
+        place.results().summary()["load_delivery"]["client"]["peak_rss_bytes"].as_f64().unwrap() / 1e6
+    };
+    let (few, many) = (peak(60), peak(600));
+    // The file is 60 MB larger.
+    assert!(many < few + 25.0, "{few} MB, and {many} MB for ten times the file");
+}
+
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/615>: a replay of agents ended when the last session did.
+#[test]
+fn inference_perf_615_a_replay_of_agents_ends_with_its_duration() {
+    let place = Place::new();
+    let line = "--no-fixed-schedule --ignore-trace-delays --concurrency 2 --benchmark-duration 0.5 \
+                --benchmark-grace-period 0";
+    let file = data("weka_trace.json");
+    place.run("mock://?ttft=10ms&itl=0&tokens=2", &format!("--input-file {file} {line}")).with_code(0);
+    // Sessions that end are followed by others until then.
+    let summary = place.results().summary();
+    assert!(summary["request_count"]["avg"].as_f64() > Some(10.0), "{summary}");
+    assert!(summary["benchmark_duration"]["avg"].as_f64() < Some(5.0), "{summary}");
+}
+
+/// <https://github.com/LMCache/LMCache/issues/1326>: a workload without reuse was taken for one with.
+#[test]
+fn lmcache_1326_the_reuse_of_a_workload_is_told_before_anything_is_sent() {
+    let place = Place::new();
+    let analysis = |name: &str| -> Value {
+        let mut command: Command = aiperf();
+        command.current_dir(place.root()).args(["analyze-trace", &data(name), "--format", "json"]);
+        serde_json::from_str(&Live::start(&mut command).end().with_code(0).out).unwrap()
+    };
+    assert!(analysis("mooncake_hash.jsonl")["cache_hit_rate"].as_f64() > Some(0.0));
+    assert!(analysis("weka_trace.json")["cache_hit_rate"].as_f64() > Some(0.0));
+    // What records nothing of blocks claims nothing of them.
+    assert_eq!(analysis("multi_turn.jsonl").get("cache_hit_rate"), None);
+}
+
+/// The documentation of guidellm (`trace_replay`): dates were not parsed, and histories that are not linear unreliable.
+#[test]
+fn guidellm_trace_replay_times_have_a_unit_and_what_cannot_be_replayed_is_refused() {
+    let replayed = |name: &str, text: &str| {
+        let place = Place::new();
+        place.write(name, text);
+        place.run(QUICK, &format!("--input-file {name} --random-seed 1")).with_code(0);
+        scheduled(&place)
+    };
+    let azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,9,2\n\
+                 2023-11-16T18:17:04.0299600Z,9,2\n2023-11-16T20:17:04.080+02:00,9,2\n";
+    assert_eq!(replayed("azure.csv", azure), [0.0, 50.0, 100.04]);
+    let seconds = "Timestamp,Request tokens,Response tokens\n5,9,2\n5.05,9,2\n";
+    assert_eq!(replayed("burst.csv", seconds), [0.0, 50.0]);
+    let milliseconds = "{\"timestamp\": 7, \"input_length\": 9}\n{\"timestamp\": 57, \"input_length\": 9}\n";
+    assert_eq!(replayed("mooncake.jsonl", milliseconds), [0.0, 50.0]);
+    for (row, words) in [
+        ("{\"timestamp\": \"2023-11-16T18:17:03Z\", \"input_length\": 9}", "timestamp"),
+        ("{\"messages\": [{\"role\": \"user\"}], \"message_mode\": \"delta\"}", "message_mode"),
+    ] {
+        let place = Place::new();
+        place.write("rows.jsonl", row);
+        let ran =
+            place.run(QUICK, "--input-file rows.jsonl --custom-dataset-type mooncake_trace").with_code(2);
+        assert!(ran.err.contains("rows.jsonl:1") && ran.err.contains(words), "{}", ran.err);
+        assert!(place.is_untouched());
+    }
+}
+
+/// The change log of kv-cache-tester: subagents flattened into their parent cut the hits of a server's cache from
+/// 95 % to 20 %.
+#[test]
+fn kv_cache_tester_change_log_subagents_are_no_turns_of_their_parent() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "2ms"), ("itl", "0ms"), ("tokens", "4")]);
+    let file = data("weka_trace.json");
+    place.run(&mock.url(), &format!("--input-file {file} --export-level raw --random-seed 3")).with_code(0);
+    let records = place.results().lines("profile_export_raw.jsonl");
+    let contents = |id: &str, turn: u64| -> Vec<String> {
+        let found = records.iter().find(|record| {
+            record["metadata"]["conversation_id"] == id && record["metadata"]["turn_index"] == turn
+        });
+        let messages = found.unwrap()["payload"]["messages"].as_array().unwrap();
+        messages.iter().map(|message| message["content"].as_str().unwrap().to_owned()).collect()
+    };
+    let asked = contents("weka-demo::sa:agent_001", 0).pop().unwrap();
+    for turn in 1..3 {
+        let (before, after) = (contents("weka-demo", turn - 1), contents("weka-demo", turn));
+        // What the parent sends goes on where its turn before ended, to the last whole block.
+        assert_eq!(before[0], after[0]);
+        assert!(before[1].starts_with(&after[1]), "turn {turn}: {before:?} {after:?}");
+        assert!(!after.contains(&asked), "turn {turn}: {after:?}");
+    }
+}
