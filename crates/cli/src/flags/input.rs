@@ -5,7 +5,7 @@ use super::{Flag, Group, Kind, Later, PART};
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--extra-inputs", &["--extra-inputs"], Group::Input, Kind::Texts).value("KEY:VALUE").default("[]").help("Keys added to every request body: key:value pairs (several with commas or spaces), or one JSON object. true, false, null and numbers become JSON values"),
     Flag::new("--header", &["--header", "-H"], Group::Input, Kind::Texts).value("NAME:VALUE").default("[]").help("Headers added to every request; credentials are never printed or stored"),
-    Flag::new("--input-file", &["--input-file"], Group::Input, Kind::Path).value("PATH").help("File or folder with what to send, instead of generated text: a path, hf://ORG/REPO[@REVISION][/PATH], or the https:// URL of a file"),
+    Flag::new("--input-file", &["--input-file"], Group::Input, Kind::Path).value("PATH").help("File or folder with what to send, instead of generated text: a path, hf://ORG/REPO[@REVISION][/PATH], s3://BUCKET/KEY (a / at the end of a prefix), or the https:// URL of a file"),
     Flag::new("--public-dataset", &["--public-dataset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::PublicDatasets).help("A published data set by name"),
     Flag::new("--hf-subset", &["--hf-subset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::PublicDatasets).help("Subset of a hub data set"),
     Flag::new("--hf-weka-dataset", &["--hf-weka-dataset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::AgenticReplay).help("Weka traces from the hub"),

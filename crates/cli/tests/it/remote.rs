@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aiperf_test_servers::{Answer, Server, StubHub, StubRepo};
+use aiperf_test_servers::{Answer, Server, StubHub, StubRepo, StubStore};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -510,4 +510,64 @@ fn one_fault_has_one_message_in_every_command() {
         assert!(outputs.iter().all(|output| output.status.code() == Some(2)), "{said:#?}");
         assert!(!said[0].contains("canary"));
     }
+}
+
+fn with_store(store: &StubStore) -> Machine {
+    let mut machine = Machine::new(&hub());
+    for (name, value) in [
+        ("AWS_ENDPOINT_URL_S3", store.endpoint().as_str()),
+        ("AWS_ACCESS_KEY_ID", "AKIACANARY"),
+        ("AWS_SECRET_ACCESS_KEY", "canary-secret"),
+        ("AWS_SESSION_TOKEN", "canary-session"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ] {
+        machine.set(name, value);
+    }
+    machine
+}
+
+#[test]
+fn a_prefix_of_s3_runs_like_the_same_file_on_disk() {
+    let store = StubStore::start(&[("chat/aiperf.json", MANIFEST), ("chat/trace.jsonl", TRACE)]);
+    let machine = with_store(&store);
+    let output =
+        machine.profile(&["--streaming", "--input-file", "s3://traces/chat/", "--log-level", "TRACE"]);
+    let mut said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("recorded times"), "{said}");
+    assert!(
+        said.contains("Remote dataset s3://traces/chat/: using s3://traces/chat/ (version etag:"),
+        "{said}"
+    );
+    let dataset = machine.summary()["metadata"]["dataset"].clone();
+    assert_eq!(dataset["reference"], "s3://traces/chat/");
+    assert_eq!(dataset["files"][0]["path"], "chat/trace.jsonl");
+    assert_eq!(dataset["manifest"]["path"], "chat/aiperf.json");
+    assert!(dataset["resolved_version"].as_str().unwrap().starts_with("etag:"), "{dataset}");
+    let output = machine.aiperf(&["dataset", "resolve", "s3://traces/chat/", "--json"]);
+    let resolved: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&resolved["cached"], &resolved["fixed_schedule"]), (&Value::Bool(true), &Value::Null));
+    store.clear_log();
+    let output = machine.aiperf(&["dataset", "fetch", "s3://traces/chat/"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let data = |request: &aiperf_test_servers::Request| {
+        request.method == "GET" && request.path().ends_with("trace.jsonl")
+    };
+    assert!(!store.log().iter().any(data), "a second fetch transfers nothing");
+    store.fault(|_| Some(aiperf_test_servers::s3::error(403, "AccessDenied")));
+    let output = machine.profile(&["--input-file", "s3://traces/chat/"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    said += &stderr(&output);
+    said += &String::from_utf8_lossy(&output.stdout);
+    let mut folders = vec![machine.home.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+            } else {
+                said += &String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap());
+            }
+        }
+    }
+    assert!(!said.to_lowercase().contains("canary"), "a key or token is printed or kept");
 }

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 
+mod aws;
 mod documents;
 mod hub;
+mod moto;
 mod python;
 mod s3;
 mod support;

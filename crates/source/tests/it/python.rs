@@ -8,41 +8,16 @@ use std::time::Duration;
 use aiperf_source::Ask;
 use aiperf_test_servers::{StubHub, StubRepo};
 
-use crate::support::{Machine, ask};
+use crate::support::{Machine, ask, venv};
 
 const LINES: &[u8] = b"{\"text\": \"one\"}\n{\"text\": \"two\"}\n";
 const ODD: &str = "odd name#1%41@x/y z.jsonl";
 
-/// An interpreter with the client in it, installed once per target directory.
+/// An interpreter with the client in it.
 fn python() -> &'static PathBuf {
     static PYTHON: OnceLock<PathBuf> = OnceLock::new();
     PYTHON.get_or_init(|| {
-        let venv = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("python-hub-2.4");
-        let python = venv.join("bin/python");
-        let ready = || {
-            let check = Command::new(&python).args(["-c", "import huggingface_hub, filelock"]).output();
-            check.is_ok_and(|output| output.status.success())
-        };
-        if !ready() {
-            let run = |command: &mut Command| {
-                let output = command.output().unwrap();
-                let text = String::from_utf8_lossy(&output.stderr).into_owned();
-                assert!(
-                    output.status.success(),
-                    "the Python client cannot be installed (python3-venv, pip): {text}"
-                );
-            };
-            run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv));
-            run(Command::new(&python).args([
-                "-m",
-                "pip",
-                "install",
-                "-q",
-                "huggingface_hub==2.4.0",
-                "filelock",
-            ]));
-        }
-        python
+        venv("python-hub-2.4", "import huggingface_hub, filelock", &["huggingface_hub==2.4.0", "filelock"])
     })
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aiperf_source::{
@@ -94,4 +95,24 @@ impl Machine {
     pub(crate) fn hub_cache(&self) -> PathBuf {
         self.home.path().join(".cache/huggingface/hub")
     }
+}
+
+/// A Python with these packages in it, installed once per target directory; `check` is a program that runs when it is
+/// ready.
+pub(crate) fn venv(name: &str, check: &str, packages: &[&str]) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let venv = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let python = venv.join("bin/python");
+    let check = Command::new(&python).args(["-c", check]).output();
+    if !check.is_ok_and(|output| output.status.success()) {
+        let run = |command: &mut Command| {
+            let output = command.output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{packages:?} cannot be installed (python3-venv, pip): {text}");
+        };
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv));
+        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(packages));
+    }
+    python
 }

@@ -18,7 +18,7 @@ pub(super) fn command() -> Command {
                 .value_name("REF")
                 .required(true)
                 .num_args(1..)
-                .help("hf://ORG/REPO[@REVISION][/PATH] or https://HOST/FILE"),
+                .help("hf://ORG/REPO[@REVISION][/PATH], s3://BUCKET/KEY[?versionId=ID] or https://HOST/FILE"),
         )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("One JSON array"))
 }

@@ -18,7 +18,7 @@ pub(super) fn command() -> Command {
             Arg::new("reference")
                 .value_name("REF")
                 .required(true)
-                .help("hf://ORG/REPO[@REVISION][/PATH], https://HOST/FILE, or a local path"),
+                .help("hf://ORG/REPO[@REVISION][/PATH], s3://BUCKET/KEY[?versionId=ID], https://HOST/FILE, or a local path"),
         )
         .arg(
             Arg::new("format")

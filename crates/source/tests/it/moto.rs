@@ -1,0 +1,269 @@
+//! moto's S3: versions, listings, permissions, and what boto3 stores.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use aiperf_source::{Ask, Blame, Reference};
+
+use crate::support::{Machine, ask, venv};
+
+const LINES: &[u8] = b"{\"text\": \"one\"}\n{\"text\": \"two\"}\n";
+
+fn with(format: &'static str) -> Ask<'static> {
+    Ask { format: Some(format), ..ask() }
+}
+
+/// A server and a client of it, in one process that ends with this one.
+struct Moto {
+    process: Mutex<(Child, ChildStdin, BufReader<ChildStdout>)>,
+    endpoint: String,
+}
+
+/// Serves until its input ends, and runs what it reads, one JSON string a line.
+const SERVER: &str = r#"
+import json, os, sys, io, contextlib, logging, urllib.request
+logging.disable(logging.CRITICAL)
+from moto.server import ThreadedMotoServer
+import boto3
+from botocore.config import Config
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+host, port = server.get_host_and_port()
+endpoint = f"http://{host}:{port}"
+def client(service, key="a", secret="b", token=None):
+    return boto3.client(service, endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id=key,
+        aws_secret_access_key=secret, aws_session_token=token,
+        config=Config(s3={"addressing_style": "path"}))
+s3 = client("s3")
+names = {"s3": s3, "client": client, "endpoint": endpoint, "json": json, "urllib": urllib}
+print(endpoint, flush=True)
+for line in sys.stdin:
+    out = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            exec(json.loads(line), names)
+        print(json.dumps([True, out.getvalue().strip()]), flush=True)
+    except Exception as error:
+        print(json.dumps([False, repr(error)]), flush=True)
+os._exit(0)
+"#;
+
+impl Moto {
+    fn start() -> Moto {
+        let python = venv("python-moto-5.2", "import moto.server, flask, boto3", &["moto[server]==5.2.*"]);
+        let mut child = Command::new(python)
+            .args(["-c", SERVER])
+            .env_remove("AWS_PROFILE")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut endpoint = String::new();
+        output.read_line(&mut endpoint).unwrap();
+        Moto { process: Mutex::new((child, input, output)), endpoint: endpoint.trim().to_owned() }
+    }
+
+    /// Runs Python; what it printed.
+    fn run(&self, script: &str) -> String {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        writeln!(process.1, "{}", serde_json::json!(script)).unwrap();
+        let mut line = String::new();
+        process.2.read_line(&mut line).unwrap();
+        let (worked, said): (bool, String) = serde_json::from_str(&line).unwrap();
+        assert!(worked, "{script}: {said}");
+        said
+    }
+
+    fn machine(&self) -> Machine {
+        Machine::new(&[
+            ("AWS_ENDPOINT_URL_S3", &self.endpoint),
+            ("AWS_ACCESS_KEY_ID", "a"),
+            ("AWS_SECRET_ACCESS_KEY", "b"),
+            ("AWS_EC2_METADATA_DISABLED", "true"),
+        ])
+    }
+}
+
+/// The server of all tests that need no permissions.
+fn moto() -> &'static Moto {
+    static MOTO: OnceLock<Moto> = OnceLock::new();
+    MOTO.get_or_init(Moto::start)
+}
+
+fn put(bucket: &str, objects: &[(&str, &[u8])]) -> String {
+    let puts: String = objects.iter().fold(String::new(), |text, (key, bytes)| {
+        text + &format!(
+            "print(s3.put_object(Bucket={bucket:?}, Key={key:?}, Body=bytes({bytes:?})).get('VersionId'))\n"
+        )
+    });
+    moto().run(&puts)
+}
+
+#[test]
+fn an_object_of_a_versioned_bucket_is_pinned_by_its_version() {
+    let moto = moto();
+    moto.run(
+        "s3.create_bucket(Bucket='versioned')\ns3.put_bucket_versioning(Bucket='versioned', \
+              VersioningConfiguration={'Status': 'Enabled'})",
+    );
+    let old = put("versioned", &[("chat.jsonl", b"{\"text\": \"old\"}\n")]);
+    let new = put("versioned", &[("chat.jsonl", LINES)]);
+    let machine = moto.machine();
+    let local = machine.fetch("s3://versioned/chat.jsonl", &with("single_turn")).unwrap();
+    assert_eq!(local.provenance.version.as_deref(), Some(format!("versionId:{new}").as_str()));
+    assert_eq!(local.provenance.resolved_reference, format!("s3://versioned/chat.jsonl?versionId={new}"));
+    assert!(local.provenance.lines()[0].contains(&format!("(version {new}, 1 file(s)")));
+    let sources = machine.sources();
+    let reference = Reference::parse("s3://versioned/chat.jsonl").unwrap();
+    let plan = sources.access(&reference, &with("single_turn")).unwrap();
+    // A newer version does not change the one that was pinned.
+    put("versioned", &[("chat.jsonl", b"{\"text\": \"newer\"}\n")]);
+    assert_eq!(std::fs::read(&sources.fetch(&plan).unwrap().files[0].path).unwrap(), LINES);
+    let pinned = format!("s3://versioned/chat.jsonl?versionId={old}");
+    let local = machine.fetch(&pinned, &with("single_turn")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), b"{\"text\": \"old\"}\n");
+    let error = machine.access("s3://versioned/chat.jsonl?versionId=none", &with("single_turn")).unwrap_err();
+    assert!(
+        error.to_string().contains("the version \"none\" of s3://versioned/chat.jsonl was not found"),
+        "{error}"
+    );
+    let marker = moto.run("print(s3.delete_object(Bucket='versioned', Key='chat.jsonl')['VersionId'])");
+    for reference in
+        ["s3://versioned/chat.jsonl".to_owned(), format!("s3://versioned/chat.jsonl?versionId={marker}")]
+    {
+        let error = machine.access(&reference, &with("single_turn")).unwrap_err();
+        assert!(error.to_string().contains("was not found"), "{error}");
+        assert_eq!(error.problem.blame(), Blame::Input);
+    }
+    machine.fetch(&pinned, &with("single_turn")).unwrap();
+}
+
+#[test]
+fn what_boto3_stores_is_read_as_stored_whatever_its_tag() {
+    let moto = moto();
+    moto.run(
+        "s3.create_bucket(Bucket='plain')\npart = b'{\"text\": \"x\"}\\n' * 500000\n\
+         upload = s3.create_multipart_upload(Bucket='plain', Key='big.jsonl')['UploadId']\n\
+         parts = [{'PartNumber': n, 'ETag': s3.upload_part(Bucket='plain', Key='big.jsonl', UploadId=upload, \
+         PartNumber=n, Body=part)['ETag']} for n in (1, 2)]\n\
+         s3.complete_multipart_upload(Bucket='plain', Key='big.jsonl', UploadId=upload, MultipartUpload={'Parts': parts})\n\
+         s3.put_object(Bucket='plain', Key='coded.jsonl', Body=b'\\x1f\\x8b no', ContentEncoding='gzip')",
+    );
+    let machine = moto.machine();
+    let local = machine.fetch("s3://plain/big.jsonl", &with("single_turn")).unwrap();
+    assert_eq!(local.files[0].size, 14_000_000);
+    assert!(local.provenance.version.as_deref().unwrap().ends_with("-2\""), "{:?}", local.provenance);
+    let local = machine.fetch("s3://plain/coded.jsonl", &with("single_turn")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), b"\x1f\x8b no");
+    put("plain", &[("late.jsonl", LINES)]);
+    let sources = machine.sources();
+    let reference = Reference::parse("s3://plain/late.jsonl").unwrap();
+    let plan = sources.access(&reference, &with("single_turn")).unwrap();
+    put("plain", &[("late.jsonl", b"{}\n")]);
+    let error = sources.fetch(&plan).unwrap_err();
+    assert!(error.to_string().contains("changed after AIPerf pinned its version"), "{error}");
+    let leading = sources.leading(&sources.access(&reference, &with("single_turn")).unwrap(), 2).unwrap();
+    assert_eq!((leading.bytes.as_slice(), leading.whole), (&b"{}"[..], false));
+}
+
+#[test]
+fn prefixes_with_odd_names_and_many_pages_are_read_whole() {
+    let moto = moto();
+    moto.run(
+        "s3.create_bucket(Bucket='many')\ns3.put_object(Bucket='many', Key='p q/aiperf.json', \
+         Body=b'{\"path\": \"data/\", \"format\": \"raw_payload\"}')\n\
+         for i in range(1205): s3.put_object(Bucket='many', Key=f'p q/data/{i:04}.json', Body=b'{}')\n\
+         for name in ['a+b.json', 'c d&e.json', '\u{fc}%41#?.json', 'sub/x.json']: \
+         s3.put_object(Bucket='many', Key='p q/data/' + name, Body=b'{}')\n\
+         s3.put_object(Bucket='many', Key='p q/data/', Body=b'')",
+    );
+    let machine = moto.machine();
+    let plan = machine.access("s3://many/p q/", &ask()).unwrap();
+    assert_eq!(plan.count(), 1209);
+    let names: Vec<_> = plan.files().map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(names[1205..], ["a+b.json", "c d&e.json", "sub/x.json", "\u{fc}%41#?.json"]);
+    assert!(plan.version.unwrap().starts_with("listing:"));
+    moto.run(
+        "s3.put_object(Bucket='many', Key='odd/aiperf.json', Body=b'{\"path\": \"data\", \"format\": \
+         \"raw_payload\"}')\nfor name in ['a+b.json', 'c d&e.json', '\u{fc}%41#?.json']: \
+         s3.put_object(Bucket='many', Key='odd/data/' + name, Body=name.encode())",
+    );
+    for file in machine.fetch("s3://many/odd/", &ask()).unwrap().files {
+        assert_eq!(std::fs::read_to_string(&file.path).unwrap(), file.name);
+    }
+}
+
+#[test]
+fn what_is_missing_is_told_apart() {
+    let moto = moto();
+    moto.run("s3.create_bucket(Bucket='gaps')\ns3.put_object(Bucket='gaps', Key='p/x.jsonl', Body=b'{}')");
+    let machine = moto.machine();
+    for (reference, part) in [
+        ("s3://no-such-bucket/x.jsonl", "the bucket no-such-bucket was not found"),
+        ("s3://no-such-bucket/p/", "the bucket no-such-bucket was not found"),
+        ("s3://gaps/y.jsonl", "s3://gaps/y.jsonl was not found"),
+        ("s3://gaps/p", "Add a / at its end"),
+        ("s3://gaps/p/", "has no aiperf.json"),
+        ("s3://gaps/q/", "was not found"),
+    ] {
+        let error = machine.access(reference, &with("single_turn")).unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+        assert_eq!(error.problem.blame(), Blame::Input);
+    }
+}
+
+#[test]
+fn permissions_are_those_of_the_key() {
+    let moto = Moto::start();
+    let said = moto.run(
+        r#"
+s3.create_bucket(Bucket='secret')
+s3.put_object(Bucket='secret', Key='x.jsonl', Body=b'{"text": "one"}\n')
+iam = client('iam')
+keys = []
+for user, allowed in [('reader', ['s3:*']), ('nobody', ['sts:*'])]:
+    iam.create_user(UserName=user)
+    document = {'Version': '2012-10-17', 'Statement': [{'Effect': 'Allow', 'Action': allowed, 'Resource': '*'}]}
+    iam.put_user_policy(UserName=user, PolicyName='p', PolicyDocument=json.dumps(document))
+    key = iam.create_access_key(UserName=user)['AccessKey']
+    keys += [key['AccessKeyId'], key['SecretAccessKey']]
+urllib.request.urlopen(urllib.request.Request(endpoint + '/moto-api/reset-auth', data=b'0', method='POST', headers={'Content-Type': 'text/plain'}))
+print(*keys)
+"#,
+    );
+    let keys: Vec<&str> = said.split_whitespace().collect();
+    let access = |bucket: &str, id: &str, secret: &str| {
+        let mut machine = moto.machine();
+        machine.set("AWS_ACCESS_KEY_ID", id);
+        machine.set("AWS_SECRET_ACCESS_KEY", secret);
+        machine.access(&format!("s3://{bucket}/x.jsonl"), &with("single_turn"))
+    };
+    access("secret", keys[0], keys[1]).unwrap();
+    for (id, secret, part) in [
+        (keys[2], keys[3], "denied, or it does not exist"),
+        ("AKIANOBODY", "b", "S3 does not know the access key of the environment"),
+        (keys[0], "wrong", "the signature by the access key of the environment is wrong"),
+        ("", "", "no credentials"),
+    ] {
+        let error = access("secret", id, secret).unwrap_err().to_string();
+        assert!(error.contains("access was denied") && error.contains(part), "{error}");
+        assert!(!said.split_whitespace().any(|key| error.contains(key)), "{error}");
+    }
+}
+
+#[test]
+fn a_public_object_is_read_without_credentials() {
+    let moto = moto();
+    moto.run(
+        "s3.create_bucket(Bucket='public', ACL='public-read')\nfor acl in ['public-read', 'private']: \
+         s3.put_object(Bucket='public', Key=acl + '.jsonl', Body=b'{}', ACL=acl)",
+    );
+    let mut machine = moto.machine();
+    machine.set("AWS_ACCESS_KEY_ID", "");
+    machine.fetch("s3://public/public-read.jsonl", &with("single_turn")).unwrap();
+    let error = machine.access("s3://public/private.jsonl", &with("single_turn")).unwrap_err().to_string();
+    assert!(error.contains("access was denied") && error.contains("no credentials"), "{error}");
+}
