@@ -1,6 +1,7 @@
 //! What is a run? One settled description, with every default filled in and every contradiction refused. The
 //! rooms downstream read it and never reject any of it.
 
+mod cache_bust;
 mod credential;
 mod format;
 mod replay;
@@ -9,6 +10,7 @@ mod secret;
 mod signed;
 mod tuning;
 
+pub use cache_bust::CacheBust;
 pub use credential::{basic_credential, secrets_of_url};
 pub use format::FileFormat;
 pub use replay::{AgentReplay, SessionColumn, TraceReplay};

@@ -69,6 +69,8 @@ pub struct AgentReplay {
     pub idle_gap_cap: Option<Duration>,
     /// Traces that need more context than this are left out, tokens.
     pub max_context_length: Option<u64>,
+    /// More sessions than there are traces may run at once.
+    pub wrap: bool,
     /// Agents in one list are told apart by their prompts.
     pub split_flattened: bool,
     /// Sessions that ran inside a call of another one are its subagents.
@@ -85,6 +87,7 @@ impl Default for AgentReplay {
             think_time_only: false,
             idle_gap_cap: None,
             max_context_length: None,
+            wrap: true,
             split_flattened: true,
             join_sessions: true,
             join_codex_sessions: true,

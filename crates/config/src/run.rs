@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{AgentReplay, FileFormat, Secret, SecretUrl, TraceReplay, Tuning};
+use crate::{AgentReplay, CacheBust, FileFormat, Secret, SecretUrl, TraceReplay, Tuning};
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug)]
@@ -280,6 +280,8 @@ pub struct DatasetConfig {
     pub system_prompt: Option<String>,
     /// Corpus by choice; else that of the source.
     pub corpus: Option<Corpus>,
+    /// Marks against prefix caches.
+    pub cache_bust: Option<CacheBust>,
 }
 
 impl DatasetConfig {
@@ -292,6 +294,7 @@ impl DatasetConfig {
             osl: None,
             system_prompt: None,
             corpus: None,
+            cache_bust: None,
         }
     }
 }

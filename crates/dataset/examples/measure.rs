@@ -20,6 +20,7 @@ fn config(source: DatasetSource, sampling: Sampling) -> DatasetConfig {
         osl: None,
         system_prompt: None,
         corpus: None,
+        cache_bust: None,
     }
 }
 

@@ -6,7 +6,7 @@ mod images;
 
 use std::sync::{Arc, OnceLock};
 
-use aiperf_config::{DatasetConfig, EndpointKind, Normal, SyntheticDataset, SyntheticMedia};
+use aiperf_config::{CacheBust, DatasetConfig, EndpointKind, Normal, SyntheticDataset, SyntheticMedia};
 use aiperf_tokenize::seed::{Stream, Streams, below, stream};
 use aiperf_tokenize::{Corpus, Text, Tokenizer};
 use aiperf_types::{Content, ContextMode, Conversation, Media, TextGroup, Turn};
@@ -18,6 +18,9 @@ use crate::file::Finish;
 use crate::prompt::corpus_kind;
 use crate::random::whole;
 use crate::{Dataset, DatasetError, Len, OpenContext, Outline, TurnOutline};
+
+/// Marks whose tokens are counted.
+const MARKS: u64 = 64;
 
 struct Synthetic {
     shape: SyntheticDataset,
@@ -79,12 +82,18 @@ pub(crate) fn open(
     }
     let corpus = Corpus::open(corpus_kind(config.corpus.unwrap_or_default()), tokenizer);
     let streams = |name: &str| Streams::new(context.seed, &format!("dataset.{name}"));
+    let mark = mark_tokens(config, tokenizer);
+    let in_system =
+        shape.shared_system_prompt_length.is_some() && config.cache_bust.is_some_and(CacheBust::is_system);
+    let (system_mark, turn_mark) = if in_system { (mark, 0) } else { (0, mark) };
     let system_message = shape.shared_system_prompt_length.map(|length| {
-        corpus.exact_text(&mut stream(context.seed, "dataset.system_prompt"), u64::from(length)).text.into()
+        let length = u64::from(length).saturating_sub(system_mark).max(1);
+        corpus.exact_text(&mut stream(context.seed, "dataset.system_prompt"), length).text.into()
     });
+    let (first, later) = overhead(tokenizer, context);
     let (prefixes, _) = shape.prefix_pool.unwrap_or_default();
     let dataset = Synthetic {
-        overhead: overhead(tokenizer, context),
+        overhead: (first + turn_mark, later),
         turns: streams("turns"),
         delays: streams("delays"),
         delay_cap_ms: config.inter_turn_delay_cap.map_or(f64::INFINITY, |cap| cap.as_secs_f64() * 1000.0),
@@ -115,6 +124,20 @@ pub(crate) fn open(
         ));
     }
     Ok(Arc::new(dataset))
+}
+
+/// Tokens of a mark against prefix caches, which is part of the length asked for: the mean, since its digits differ from
+/// run to run. A mark that is in warmup alone takes nothing away: profiling has none.
+fn mark_tokens(config: &DatasetConfig, tokenizer: &Tokenizer) -> u64 {
+    let target = config.cache_bust.filter(|target| !target.is_warmup_isolation());
+    let count = |target: CacheBust| {
+        let tokens = |number: u64| {
+            let digits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16;
+            tokenizer.count(&target.mark(&format!("rid:{digits:012x}")))
+        };
+        ((1..=MARKS).map(tokens).sum::<u64>() + MARKS / 2) / MARKS
+    };
+    target.map_or(0, count)
 }
 
 /// Tokens that a server adds to the first and to later prompts of a conversation.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aiperf_endpoint::Rendered;
-use aiperf_types::{Conversation, TraceSource};
+use aiperf_types::{CacheBustMarker, Conversation, TraceSource};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// A conversation whose requests can leave.
@@ -20,6 +20,8 @@ pub struct Prepared {
     pub conversation: Option<Conversation>,
     /// Where an agentic trace has each turn; empty for other data.
     pub sources: Vec<Option<Arc<TraceSource>>>,
+    /// The mark in its requests.
+    pub marker: Option<Arc<CacheBustMarker>>,
 }
 
 impl Prepared {

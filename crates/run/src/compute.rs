@@ -13,10 +13,11 @@ use aiperf_load::{Control, Exchange, ExchangeSink, Prepared, PreparedResult, Sto
 use aiperf_metrics::{Context, RecordValues, Store, evaluate, live};
 use aiperf_report::jsonl::{RawWriter, RecordWriter};
 use aiperf_report::{Log, RecordSink, Redactor};
-use aiperf_types::{Conversation, PhaseKind, RequestRecord};
+use aiperf_types::{Body, Content, Conversation, PhaseKind, RequestRecord};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, select, unbounded};
 use tokio::sync::oneshot;
 
+use crate::cache_bust::CacheBuster;
 use crate::feed::PreparedSize;
 use crate::inputs::{InputEntry, Inputs};
 use crate::record::Recorder;
@@ -40,6 +41,10 @@ pub(crate) struct PrepareJob {
     pub(crate) turn: Option<u32>,
     /// It goes on from what another conversation has said, so that no request of it is known ahead.
     pub(crate) inherits: bool,
+    /// The draw it belongs to.
+    pub(crate) run: u64,
+    /// The phase it is for.
+    pub(crate) phase: PhaseKind,
     pub(crate) fulfil: oneshot::Sender<PreparedResult>,
 }
 
@@ -55,6 +60,8 @@ pub(crate) struct Threshold {
 pub(crate) struct Shared {
     pub(crate) dataset: Arc<dyn Dataset>,
     pub(crate) format: Arc<Format>,
+    /// Marks against prefix caches.
+    pub(crate) cache_bust: Option<CacheBuster>,
     pub(crate) recorder: Recorder,
     /// Who counts tokens.
     pub(crate) token_source: String,
@@ -271,7 +278,7 @@ impl Worker {
 
     fn prepare(&self, job: PrepareJob) {
         let shared = &self.shared;
-        let result = self.build(job.index, job.turn, job.inherits).map(Arc::new);
+        let result = self.build(&job).map(Arc::new);
         if let Err(why) = &result
             && shared.fault.set(Arc::clone(why)).is_ok()
         {
@@ -281,17 +288,32 @@ impl Worker {
         let _ = job.fulfil.send(result);
     }
 
-    fn build(&self, index: u64, turn: Option<u32>, inherits: bool) -> Result<Prepared, Arc<str>> {
+    fn build(&self, job: &PrepareJob) -> Result<Prepared, Arc<str>> {
+        let &PrepareJob { index, turn, inherits, run, phase, .. } = job;
         let shared = &self.shared;
         let built = match turn {
             Some(turn) => shared.dataset.build_turn(index, turn),
             None => shared.dataset.build(index),
         };
-        let conversation = built.map_err(|error| Arc::from(error.to_string()))?;
+        let mut conversation = built.map_err(|error| Arc::from(error.to_string()))?;
         shared.format.check(&conversation).map_err(|error| Arc::from(error.to_string()))?;
         let turns = conversation.turns.len();
         let alone = turns == 1 || !conversation.context_mode.accumulates();
         let history = History::default();
+        let wanted = |inputs: &&Inputs| turn.is_none() && inputs.wants(index);
+        let inputs = shared.inputs.as_ref().filter(wanted);
+        let marker = shared.cache_bust.as_ref().and_then(|cache_bust| cache_bust.marker(run, phase));
+        // The file shows the data, not the marks.
+        let unmarked = inputs.is_some() && marker.is_some();
+        let bodies = if unmarked { self.bodies_alone(&conversation) } else { Vec::new() };
+        if let (Some(cache_bust), Some(marker)) = (&shared.cache_bust, &marker)
+            && !inherits
+        {
+            if conversation.turns.iter().any(|turn| matches!(turn.content, Content::Payload(_))) {
+                return Err(verbatim(&conversation));
+            }
+            cache_bust.mark(&mut conversation, marker);
+        }
         let ahead = match (inherits, alone) {
             (true, _) => 0,
             (false, true) => turns,
@@ -300,14 +322,13 @@ impl Worker {
         let requests: Vec<_> =
             (0..ahead).map(|turn| Arc::new(shared.format.render(&conversation, turn, &history))).collect();
         shared.size.note(requests.iter().map(|request| request.body.len()).sum());
-        if let Some(inputs) = &shared.inputs
-            && turn.is_none()
-            && inputs.wants(index)
-        {
-            let bodies = if alone && !inherits {
+        if let Some(inputs) = inputs {
+            let bodies = if unmarked {
+                bodies
+            } else if alone && !inherits {
                 requests.iter().map(|request| request.body.clone()).collect()
             } else {
-                (0..turns).map(|turn| shared.format.render_alone(&conversation, turn)).collect()
+                self.bodies_alone(&conversation)
             };
             inputs.offer(index, InputEntry { id: Arc::clone(&conversation.id), bodies });
         }
@@ -318,7 +339,12 @@ impl Worker {
             Vec::new()
         };
         let conversation: Option<Conversation> = (inherits || !alone).then_some(conversation);
-        Ok(Prepared { first_turn: turn.unwrap_or(0), id, requests, conversation, sources })
+        Ok(Prepared { first_turn: turn.unwrap_or(0), id, requests, conversation, sources, marker })
+    }
+
+    fn bodies_alone(&self, conversation: &Conversation) -> Vec<Body> {
+        let turns = 0..conversation.turns.len();
+        turns.map(|turn| self.shared.format.render_alone(conversation, turn)).collect()
     }
 
     fn finish(&mut self, exchange: Exchange) {
@@ -388,6 +414,15 @@ impl Worker {
         give(&self.shared.records, &mut self.lines, &mut self.line_count);
         give(&self.shared.raw, &mut self.raw_lines, &mut self.raw_count);
     }
+}
+
+fn verbatim(conversation: &Conversation) -> Arc<str> {
+    format!(
+        "conversation '{}' has whole payloads, which are sent byte for byte, and --cache-bust changes requests; drop it, \
+         or use data whose requests are built",
+        conversation.id
+    )
+    .into()
 }
 
 /// The instant at which time 0 of a recorded schedule falls, when `zero_ms` of it is `t0`.

@@ -45,6 +45,18 @@ pub enum InputError {
          add it, or pass --no-fixed-schedule"
     )]
     NoTimestamp(u64),
+    /// More lanes than traces, and repeats were refused.
+    #[error(
+        "--concurrency {concurrency} needs as many traces, and the data has {traces}: --no-allow-dataset-wrap keeps two \
+         sessions from replaying the same one at once; lower --concurrency to {traces}, drop --no-allow-dataset-wrap, or \
+         tell repeats apart with --cache-bust first-turn-prefix"
+    )]
+    Oversubscribed {
+        /// Sessions that may run at once.
+        concurrency: u32,
+        /// Traces loaded.
+        traces: u64,
+    },
 }
 
 /// The host or the server is in the way.

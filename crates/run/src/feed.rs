@@ -9,7 +9,7 @@ use aiperf_clock::{nanos, now};
 use aiperf_dataset::{Dataset, Sampler};
 use aiperf_load::Ticket;
 use aiperf_load::schedule::{Child, Draw, NewSession, SessionSource, TurnTiming};
-use aiperf_types::BranchPlan;
+use aiperf_types::{BranchPlan, PhaseKind};
 use crossbeam_channel::Sender;
 
 use crate::compute::PrepareJob;
@@ -22,6 +22,9 @@ const LEAST_AHEAD: usize = 4;
 const REFILL: usize = 4;
 /// Bytes of prepared requests that may wait, roughly.
 const BYTES_AHEAD: u64 = 16 << 20;
+
+/// Number of the first run of a source that profiling begins with.
+const PROFILING_RUNS: u64 = 1 << 32;
 
 /// Requests due within so many ms of T0 are ready at T0 …
 const PRIME_MS: f64 = 20.0;
@@ -74,7 +77,20 @@ pub(crate) struct Feed {
     size: Arc<PreparedSize>,
     /// The turn that a drawn conversation is made with, where turns are made one by one.
     first_turn: Option<u32>,
-    ahead: VecDeque<(u64, Option<f64>, Ticket)>,
+    /// Runs drawn so far.
+    runs: u64,
+    phase: PhaseKind,
+    /// What is made depends on the phase it is for.
+    by_phase: bool,
+    ahead: VecDeque<Waiting>,
+}
+
+/// A conversation made ahead.
+struct Waiting {
+    index: u64,
+    first_ms: Option<f64>,
+    run: u64,
+    ticket: Ticket,
 }
 
 impl Feed {
@@ -83,9 +99,14 @@ impl Feed {
         order: Order,
         jobs: Sender<PrepareJob>,
         size: Arc<PreparedSize>,
+        phase: PhaseKind,
+        by_phase: bool,
     ) -> Feed {
         let first_turn = dataset.makes_single_turns().then_some(0);
-        let mut feed = Feed { dataset, first_turn, order, jobs, size, ahead: VecDeque::new() };
+        let ahead = VecDeque::new();
+        // Where profiling has a source of its own, its runs have numbers of their own.
+        let runs = if phase == PhaseKind::Warmup { 0 } else { PROFILING_RUNS };
+        let mut feed = Feed { dataset, order, jobs, size, first_turn, runs, phase, by_phase, ahead };
         // The first conversations are made while the sockets are being set up.
         feed.fill();
         feed
@@ -101,12 +122,19 @@ impl Feed {
     fn fill_to(&mut self, wanted: usize) {
         while self.ahead.len() < wanted {
             let Some((index, first_ms)) = self.next_index() else { return };
-            let (fulfil, ticket) = Ticket::new();
-            if self.jobs.send(PrepareJob { index, turn: self.first_turn, inherits: false, fulfil }).is_err() {
-                return;
-            }
-            self.ahead.push_back((index, first_ms, ticket));
+            let run = self.runs;
+            self.runs += 1;
+            let Some(ticket) = self.ask(index, self.first_turn, false, run) else { return };
+            self.ahead.push_back(Waiting { index, first_ms, run, ticket });
         }
+    }
+
+    /// Has something made ready.
+    fn ask(&self, index: u64, turn: Option<u32>, inherits: bool, run: u64) -> Option<Ticket> {
+        let (fulfil, ticket) = Ticket::new();
+        let phase = self.phase;
+        self.jobs.send(PrepareJob { index, turn, inherits, run, phase, fulfil }).ok()?;
+        Some(ticket)
     }
 
     /// Waits, for a moment at the most, until what is due as good as at once is ready: T0 is ours to choose, and a
@@ -115,7 +143,7 @@ impl Feed {
         let give_up = now().plus(nanos(PRIME_FOR));
         loop {
             let soon = |ms: Option<f64>| ms.is_some_and(|ms| ms - zero_ms <= PRIME_MS);
-            let all_soon = self.ahead.back().is_none_or(|(_, ms, _)| soon(*ms));
+            let all_soon = self.ahead.back().is_none_or(|waiting| soon(waiting.first_ms));
             if all_soon && self.ahead.len() < MOST_AHEAD {
                 let before = self.ahead.len();
                 self.fill_to(before + 1);
@@ -123,8 +151,11 @@ impl Feed {
                     continue;
                 }
             }
-            let ready =
-                self.ahead.iter_mut().filter(|(_, ms, _)| soon(*ms)).all(|(_, _, ticket)| ticket.is_ready());
+            let ready = self
+                .ahead
+                .iter_mut()
+                .filter(|waiting| soon(waiting.first_ms))
+                .all(|waiting| waiting.ticket.is_ready());
             if ready || now() >= give_up {
                 return;
             }
@@ -153,13 +184,25 @@ impl Feed {
 impl SessionSource for Feed {
     type Ticket = Ticket;
 
+    fn phase_begins(&mut self, kind: PhaseKind) {
+        if std::mem::replace(&mut self.phase, kind) == kind || !self.by_phase {
+            return;
+        }
+        for mut waiting in std::mem::take(&mut self.ahead) {
+            let Some(ticket) = self.ask(waiting.index, self.first_turn, false, waiting.run) else { return };
+            waiting.ticket = ticket;
+            self.ahead.push_back(waiting);
+        }
+    }
+
     fn draw(&mut self) -> Draw<Ticket> {
         self.fill();
         match self.ahead.pop_front() {
-            Some((conversation, first_ms, ticket)) => Draw::Session(NewSession {
-                conversation,
-                turns: self.dataset.outline(conversation).turns(),
+            Some(Waiting { index, first_ms, run, ticket }) => Draw::Session(NewSession {
+                conversation: index,
+                turns: self.dataset.outline(index).turns(),
                 first_ms,
+                run,
                 ticket,
             }),
             None if self.dataset.len().is_growing() => Draw::NotYet,
@@ -176,24 +219,20 @@ impl SessionSource for Feed {
         self.first_turn.is_some()
     }
 
-    fn turn_ahead(&mut self, conversation: u64, turn: u32) -> Option<Ticket> {
-        let (fulfil, ticket) = Ticket::new();
-        let job = PrepareJob { index: conversation, turn: Some(turn), inherits: false, fulfil };
-        self.jobs.send(job).ok()?;
-        Some(ticket)
+    fn turn_ahead(&mut self, conversation: u64, turn: u32, run: u64) -> Option<Ticket> {
+        self.ask(conversation, Some(turn), false, run)
     }
 
     fn branches(&self, conversation: u64) -> Option<Arc<BranchPlan>> {
         self.dataset.branches(conversation)
     }
 
-    fn child(&mut self, conversation: u64, inherits: bool) -> Option<Child<Ticket>> {
+    fn child(&mut self, conversation: u64, inherits: bool, run: u64) -> Option<Child<Ticket>> {
         let turns = self.dataset.outline(conversation).turns();
         if self.dataset.branches(conversation).is_some_and(|plan| plan.spine.is_some()) {
             return Some(Child { turns, ticket: None });
         }
-        let (fulfil, ticket) = Ticket::new();
-        self.jobs.send(PrepareJob { index: conversation, turn: None, inherits, fulfil }).ok()?;
+        let ticket = self.ask(conversation, None, inherits, run)?;
         Some(Child { turns, ticket: Some(ticket) })
     }
 }
@@ -232,7 +271,7 @@ mod tests {
         let (jobs, asked) = unbounded::<PrepareJob>();
         let conversations = times.iter().zip(0..).map(|(ms, index)| (*ms, index)).collect();
         let order = Order::Scheduled { conversations, next: 0 };
-        let mut feed = Feed::new(Arc::new(Nothing), order, jobs, Arc::default());
+        let mut feed = Feed::new(Arc::new(Nothing), order, jobs, Arc::default(), PhaseKind::Profiling, false);
         let maker = std::thread::spawn(move || asked.iter().map(|job| drop(job.fulfil)).count());
         feed.prime(0.0);
         drop(feed);

@@ -1,5 +1,6 @@
 //! One run, from a settled configuration to a finished report: this is where the rooms meet.
 
+mod cache_bust;
 mod compute;
 mod delivery;
 mod error;

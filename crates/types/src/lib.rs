@@ -11,7 +11,7 @@ pub use body::{Body, CountedText};
 pub use branch::{BranchChild, BranchGroup, BranchPlan, BranchStart, Lineage, Spine, ThinkTime, TraceSource};
 pub use conversation::{Content, ContextMode, Conversation, Media, MediaKind, TextGroup, Turn};
 pub use record::{
-    Answer, Channel, ContentEvent, HttpTrace, Identity, Packet, PhaseKind, PlanInstants, RawEvent,
-    RawResponse, RequestError, RequestFacts, RequestRecord, TokenCounts, TransportFacts,
+    Answer, CacheBustMarker, Channel, ContentEvent, HttpTrace, Identity, Packet, PhaseKind, PlanInstants,
+    RawEvent, RawResponse, RequestError, RequestFacts, RequestRecord, TokenCounts, TransportFacts,
 };
 pub use usage::{SpecDecode, Usage};

@@ -265,6 +265,17 @@ pub struct RequestFacts {
     pub num_images: u32,
     /// Headers as sent, secrets redacted; filled only when an export wants them.
     pub headers: Option<Vec<(String, String)>>,
+    /// The mark that keeps prefix caches from answering.
+    pub marker: Option<Arc<CacheBustMarker>>,
+}
+
+/// A mark that was put into a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheBustMarker {
+    /// The mark, with the line ends that set it off.
+    pub text: Arc<str>,
+    /// Where it was put, as exports name it.
+    pub target: Arc<str>,
 }
 
 /// Token counts of one request, from the client's tokenizer or the server's usage as configured. Absent where

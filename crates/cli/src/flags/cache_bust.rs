@@ -1,6 +1,6 @@
 //! Flags of the group "Cache Bust".
 
-use super::{Flag, Group, Kind, Later};
+use super::{Flag, Group, Kind};
 
 pub(super) const FLAGS: &[Flag] =
     &[Flag::new("--cache-bust", &["--cache-bust"], Group::CacheBust, Kind::Choice)
@@ -15,5 +15,4 @@ pub(super) const FLAGS: &[Flag] =
             "warmup-isolation-system",
             "warmup-isolation-first-turn",
         ])
-        .not_yet(Later::CacheBust)
-        .help("Keep prefix caches from answering")];
+        .help("Put a mark into each conversation that keeps prefix caches from answering: one that no other run of a conversation has, or, to keep warmup apart, one in all of warmup. Endpoints with messages only")];

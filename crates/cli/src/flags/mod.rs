@@ -227,8 +227,6 @@ pub enum Later {
     Scenarios,
     /// Distributions of lengths.
     LengthPairs,
-    /// Cache busting.
-    CacheBust,
     /// Ranking endpoints.
     Rankings,
     /// Generated images, audio and video.
@@ -268,7 +266,6 @@ impl Later {
             Later::LoadModes => "further load modes",
             Later::Scenarios => "scenarios",
             Later::LengthPairs => "distributions of lengths",
-            Later::CacheBust => "cache busting",
             Later::Rankings => "ranking endpoints",
             Later::MediaInput => "generated images, audio and video",
             Later::LiveApi => "the live API",

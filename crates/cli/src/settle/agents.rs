@@ -9,6 +9,7 @@ use crate::usage::UsageError;
 
 const THINK: &str = "--use-think-time-only";
 const IDLE_GAP: &str = "--trace-idle-gap-cap-seconds";
+const WRAP: &str = "--allow-dataset-wrap";
 const CONTEXT: &str = "--max-context-length";
 
 /// What is asked of the replay of a file of `format`.
@@ -57,6 +58,12 @@ pub(super) fn settle(
             "drop it",
         )?;
     }
+    if typed.switch(WRAP) == Some(false) && !entry.takes(WRAP) {
+        notes.push(Note::warning(format!(
+            "--no-allow-dataset-wrap changes nothing: {} is no trace of agents that it acts on",
+            format.name()
+        )));
+    }
     let takes = |flag| entry.takes(flag) && typed.has(flag);
     Ok(AgentReplay {
         think_time_only: takes(THINK) && typed.is_on(THINK),
@@ -65,6 +72,7 @@ pub(super) fn settle(
             None => None,
         },
         max_context_length: typed.count(CONTEXT).filter(|_| takes(CONTEXT)),
+        wrap: !(entry.takes(WRAP) && typed.switch(WRAP) == Some(false)),
         ..tuning.agents
     })
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aiperf_config::{
-    Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
+    CacheBust, Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
     FixedSchedule, Normal, Sampling, Tuning, redact_text,
 };
 use aiperf_source::Ask;
@@ -59,9 +59,11 @@ pub(super) fn settle(
         Some(seconds) => duration(typed, "--inter-turn-delay-cap-seconds", seconds)?,
         None => None,
     };
+    let cache_bust = cache_bust(typed, endpoint.kind, &source)?;
     Ok((
         DatasetConfig {
             source,
+            cache_bust,
             sampling,
             inter_turn_delay_cap,
             osl: osl(typed, endpoint.kind, notes)?,
@@ -75,6 +77,31 @@ pub(super) fn settle(
         },
         schedule,
     ))
+}
+
+/// Where marks go, on endpoints and data that have a place for them.
+fn cache_bust(
+    typed: &Typed,
+    endpoint: EndpointKind,
+    source: &DatasetSource,
+) -> Result<Option<CacheBust>, UsageError> {
+    const FLAG: &str = "--cache-bust";
+    let Some(target) = typed.text(FLAG).and_then(CacheBust::named) else { return Ok(None) };
+    if endpoint.single_turn_only() {
+        return Err(UsageError::combination(
+            format!("{FLAG} marks messages, and --endpoint-type {} has none", endpoint.name()),
+            "drop it, or use --endpoint-type chat",
+        ));
+    }
+    if let DatasetSource::File(file) = source
+        && matches!(file.format, FileFormat::RawPayload | FileFormat::InputsJson)
+    {
+        return Err(UsageError::combination(
+            format!("{FLAG} changes requests, and those of {} are sent byte for byte", file.format.name()),
+            "drop it, or use a format whose requests are built, as single_turn or multi_turn",
+        ));
+    }
+    Ok(Some(target))
 }
 
 fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {

@@ -212,6 +212,7 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
                 .maybe("turn_delay_ratio", typed.number("--conversation-turn-delay-ratio"));
         }
     }
+    keys.maybe("cache_bust", config.dataset.cache_bust.map(|target| json!({"target": target.export_name()})));
     keys.done()
 }
 

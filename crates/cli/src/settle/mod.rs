@@ -77,6 +77,15 @@ pub fn settle(
         DatasetSource::Synthetic(_) => false,
     };
     let phases = phases::settle(typed, schedule, idle_gap_cap(&dataset), plays_once)?;
+    if let Some(target) = dataset.cache_bust
+        && target.is_warmup_isolation()
+        && phases.len() == 1
+    {
+        notes.push(Note::warning(format!(
+            "--cache-bust {} changes nothing: it marks warmup, and there is none",
+            target.name()
+        )));
+    }
     let output = output::settle(typed, environment, &model, &endpoint, &phases)?;
     let tokenizer = tokenizer::settle(typed, &model, &endpoint, &mut notes);
     let runtime = runtime::settle(typed, environment)?;

@@ -9,6 +9,7 @@
 mod agentic;
 mod bad_input;
 mod baseten;
+mod cache_bust;
 mod client_faults;
 mod determinism;
 mod documents;

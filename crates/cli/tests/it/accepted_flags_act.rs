@@ -38,6 +38,8 @@ const USES: &[(&str, &str)] = &[
     ("--ignore-trace-delays", FILE),
     ("--use-think-time-only", AGENTS),
     ("--max-context-length 20", AGENTS),
+    ("--no-allow-dataset-wrap", AGENTS),
+    ("--cache-bust first-turn-prefix", ""),
     ("--trace-idle-gap-cap-seconds 2", AGENTS),
     ("--uuid-and-strip", "--input-file @single_turn.jsonl --custom-dataset-type single_turn"),
     ("--dataset-sampling-strategy random", ""),

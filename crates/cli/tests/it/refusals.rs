@@ -140,6 +140,15 @@ const REFUSED: &[(&str, &[&str])] = &[
         "--input-file @weka_trace.json --custom-dataset-type weka_trace --use-think-time-only --fixed-schedule",
         &["--use-think-time-only", "--fixed-schedule"],
     ),
+    (
+        "--cache-bust system-prefix --input-file @single_turn.jsonl --custom-dataset-type raw_payload",
+        &["--cache-bust", "raw_payload", "byte for byte"],
+    ),
+    (
+        "--cache-bust system-prefix --endpoint-type completions",
+        &["--cache-bust", "--endpoint-type completions", "--endpoint-type chat"],
+    ),
+    ("--cache-bust everywhere", &["--cache-bust", "one of none, system-prefix"]),
     ("--synthesis-speedup-ratio 2", &["--synthesis-speedup-ratio", "--input-file"]),
     (
         "--input-file @mooncake_hash.jsonl --synthesis-speedup-ratio 0",

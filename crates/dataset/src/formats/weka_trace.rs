@@ -28,6 +28,7 @@ pub(crate) const FORMAT: Format = Format {
         "--synthesis-max-isl",
         "--synthesis-max-osl",
         "--use-think-time-only",
+        "--allow-dataset-wrap",
         "--trace-idle-gap-cap-seconds",
         "--max-context-length",
     ],

@@ -30,6 +30,7 @@ pub fn config(source: DatasetSource) -> DatasetConfig {
         osl: None,
         system_prompt: None,
         corpus: None,
+        cache_bust: None,
     }
 }
 

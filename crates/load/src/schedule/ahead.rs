@@ -64,7 +64,7 @@ impl<S: SessionSource> Schedule<S> {
         // The session may be over, and its key another's.
         let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) else { return };
         if session.next == turn && session.ticket.is_none() {
-            session.ticket = self.source.turn_ahead(session.conversation, turn);
+            session.ticket = self.source.turn_ahead(session.conversation, turn, session.run);
         }
     }
 }

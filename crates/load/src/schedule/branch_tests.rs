@@ -43,6 +43,7 @@ impl SessionSource for Graph {
             conversation,
             turns: turns.len() as u32,
             first_ms: turns[0].0,
+            run: self.next - 1,
             ticket: conversation,
         })
     }
@@ -56,7 +57,7 @@ impl SessionSource for Graph {
         self.nodes[conversation as usize].plan.clone().map(Arc::new)
     }
 
-    fn child(&mut self, conversation: u64, _: bool) -> Option<Child<u64>> {
+    fn child(&mut self, conversation: u64, _: bool, _: u64) -> Option<Child<u64>> {
         Some(Child {
             turns: self.nodes[conversation as usize].turns.len() as u32,
             ticket: Some(conversation),

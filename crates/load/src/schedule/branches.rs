@@ -174,7 +174,9 @@ impl<S: SessionSource> Schedule<S> {
     /// Fills in what a relative's turn tells the sender, and has the children ready that start after it.
     pub(super) fn relative_issued(&mut self, issue: &mut Issue<S::Ticket>) {
         let key = issue.session;
-        let Some(kin) = kin_mut(&mut self.sessions, key) else { return };
+        let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) else { return };
+        let run = session.run;
+        let Some(kin) = &mut session.kin else { return };
         if issue.turn == 0 {
             issue.family = Some(Arc::clone(&kin.family));
             issue.fork = kin.fork.take();
@@ -185,7 +187,7 @@ impl<S: SessionSource> Schedule<S> {
         let Some(plan) = &kin.plan else { return };
         issue.forked = plan.forks_after(issue.turn);
         for child in plan.starting(BranchStart::After(issue.turn)).flat_map(|group| &group.children) {
-            kin.ahead.push(self.source.child(child.conversation, child.inherits));
+            kin.ahead.push(self.source.child(child.conversation, child.inherits, run));
         }
     }
 
@@ -233,7 +235,7 @@ impl<S: SessionSource> Schedule<S> {
     /// Starts the children of a session that start at `start`.
     fn spawn(&mut self, key: SessionKey, start: BranchStart, at: Mono) {
         let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) else { return };
-        let last_turn = session.next >= session.turns;
+        let (last_turn, run) = (session.next >= session.turns, session.run);
         let Some(kin) = &mut session.kin else { return };
         let Some(plan) = kin.plan.clone() else { return };
         let mut ahead = std::mem::take(&mut kin.ahead).into_iter();
@@ -246,7 +248,7 @@ impl<S: SessionSource> Schedule<S> {
             for child in &group.children {
                 let made = match ahead.next() {
                     Some(made) => made,
-                    None => self.source.child(child.conversation, child.inherits),
+                    None => self.source.child(child.conversation, child.inherits, run),
                 };
                 let Some(Child { turns, ticket }) = made else { continue };
                 let branches = self.source.branches(child.conversation);
@@ -258,6 +260,7 @@ impl<S: SessionSource> Schedule<S> {
                 let child_key = self.enter(Session {
                     conversation: child.conversation,
                     turns,
+                    run,
                     next: 0,
                     ticket: None,
                     kin: Some(Box::new(kin)),

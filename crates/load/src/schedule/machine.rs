@@ -63,6 +63,8 @@ pub struct Counts {
 pub(super) struct Session<T> {
     pub(super) conversation: u64,
     pub(super) turns: u32,
+    /// The draw that it comes from, itself or through its parents.
+    pub(super) run: u64,
     /// The next turn to issue.
     pub(super) next: u32,
     /// Its request, where turns are made one by one and it was asked for.
@@ -486,6 +488,7 @@ impl<S: SessionSource> Schedule<S> {
         let key = self.enter(Session {
             conversation: session.conversation,
             turns: session.turns,
+            run: session.run,
             next: 0,
             ticket: None,
             kin: None,

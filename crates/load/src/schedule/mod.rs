@@ -17,7 +17,7 @@ mod tests;
 use std::sync::Arc;
 
 use aiperf_clock::Mono;
-use aiperf_types::{BranchPlan, PlanInstants};
+use aiperf_types::{BranchPlan, PhaseKind, PlanInstants};
 
 pub use arrivals::{Arrivals, RateCurve};
 pub use branches::{BranchCounts, Family};
@@ -58,6 +58,8 @@ pub struct NewSession<T> {
     pub turns: u32,
     /// Recorded time of the first turn, ms (fixed schedule).
     pub first_ms: Option<f64>,
+    /// Number of the draw, which names the run: later turns and children are asked for with it.
+    pub run: u64,
     /// Whatever the sender needs to send it.
     pub ticket: T,
 }
@@ -76,6 +78,11 @@ pub trait SessionSource {
     /// What travels with a drawn conversation to the sender.
     type Ticket;
 
+    /// A phase of this kind is about to draw.
+    fn phase_begins(&mut self, kind: PhaseKind) {
+        let _ = kind;
+    }
+
     /// The next conversation, drawn once.
     fn draw(&mut self) -> Draw<Self::Ticket>;
 
@@ -88,9 +95,9 @@ pub trait SessionSource {
         false
     }
 
-    /// Has a later turn made ready.
-    fn turn_ahead(&mut self, conversation: u64, turn: u32) -> Option<Self::Ticket> {
-        let _ = (conversation, turn);
+    /// Has a later turn of run `run` made ready.
+    fn turn_ahead(&mut self, conversation: u64, turn: u32, run: u64) -> Option<Self::Ticket> {
+        let _ = (conversation, turn, run);
         None
     }
 
@@ -100,15 +107,20 @@ pub trait SessionSource {
         None
     }
 
-    /// Has a child made ready; `inherits` when it goes on from what its parent said. `None` when it cannot be had.
-    fn child(&mut self, conversation: u64, inherits: bool) -> Option<Child<Self::Ticket>> {
-        let _ = (conversation, inherits);
+    /// Has a child of run `run` made ready; `inherits` when it goes on from what its parent said. `None` when it
+    /// cannot be had.
+    fn child(&mut self, conversation: u64, inherits: bool, run: u64) -> Option<Child<Self::Ticket>> {
+        let _ = (conversation, inherits, run);
         None
     }
 }
 
 impl<S: SessionSource + ?Sized> SessionSource for Box<S> {
     type Ticket = S::Ticket;
+
+    fn phase_begins(&mut self, kind: PhaseKind) {
+        (**self).phase_begins(kind);
+    }
 
     fn draw(&mut self) -> Draw<S::Ticket> {
         (**self).draw()
@@ -122,16 +134,16 @@ impl<S: SessionSource + ?Sized> SessionSource for Box<S> {
         (**self).makes_turns_ahead()
     }
 
-    fn turn_ahead(&mut self, conversation: u64, turn: u32) -> Option<S::Ticket> {
-        (**self).turn_ahead(conversation, turn)
+    fn turn_ahead(&mut self, conversation: u64, turn: u32, run: u64) -> Option<S::Ticket> {
+        (**self).turn_ahead(conversation, turn, run)
     }
 
     fn branches(&self, conversation: u64) -> Option<Arc<BranchPlan>> {
         (**self).branches(conversation)
     }
 
-    fn child(&mut self, conversation: u64, inherits: bool) -> Option<Child<S::Ticket>> {
-        (**self).child(conversation, inherits)
+    fn child(&mut self, conversation: u64, inherits: bool, run: u64) -> Option<Child<S::Ticket>> {
+        (**self).child(conversation, inherits, run)
     }
 }
 

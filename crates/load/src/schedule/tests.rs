@@ -55,6 +55,7 @@ impl SessionSource for Data {
             conversation,
             turns: turns.len() as u32,
             first_ms: turns[0].0,
+            run: self.next - 1,
             ticket: (),
         })
     }

@@ -157,6 +157,7 @@ pub(super) async fn run(
             max_tokens: request.max_tokens,
             num_images: request.num_images,
             headers: settings.want_headers.then(|| settings.head.shown(fields)),
+            marker: prepared.marker.clone(),
         },
         template_input: if settings.want_template_input {
             request.messages_json().map(|json| (json, request.tools_json().map(str::to_owned)))

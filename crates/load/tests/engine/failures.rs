@@ -258,6 +258,7 @@ fn huge() -> aiperf_load::Source {
             conversation: 0,
             turns: 1,
             first_ms: None,
+            run: 0,
             ticket: ticket(prepared("huge", vec![body("x".repeat(24 << 20))])),
         })
     })
@@ -405,7 +406,7 @@ fn a_request_that_cannot_be_made_is_still_one_record() {
                 2 => Ticket::new().1,
                 _ => ticket(prepared("good", vec![body("{}"), body("{}")])),
             };
-            Draw::Session(NewSession { conversation: n, turns: 2, first_ms: None, ticket })
+            Draw::Session(NewSession { conversation: n, turns: 2, first_ms: None, run: 0, ticket })
         });
         let run = phase(burst(1, 6), source.boxed());
         let (outcome, exchanges) = setup(server.addr).layout(layout).start().run(run);

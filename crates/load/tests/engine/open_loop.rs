@@ -170,7 +170,7 @@ fn a_prompt_that_is_not_ready_when_due_is_counted_and_sent_when_it_is() {
             } else {
                 ticket(prepared(format!("c{n}"), vec![body("{}")]))
             };
-            Draw::Session(NewSession { conversation: n, turns: 1, first_ms: None, ticket })
+            Draw::Session(NewSession { conversation: n, turns: 1, first_ms: None, run: 0, ticket })
         });
         let mut rig = setup(server.addr).layout(layout).start();
         rig.begin(phase(constant(500.0, requests(3)), source.boxed()));
@@ -201,7 +201,7 @@ fn slow_to_start(time: Duration, asked: Arc<AtomicU64>) -> aiperf_load::Source {
         }
         n += 1;
         let ticket = ticket(prepared(format!("c{n}"), vec![body("{}")]));
-        Draw::Session(NewSession { conversation: n, turns: 1, first_ms: None, ticket })
+        Draw::Session(NewSession { conversation: n, turns: 1, first_ms: None, run: 0, ticket })
     })
     .boxed()
 }
@@ -240,7 +240,7 @@ fn an_exhausted_source_ends_the_phase() {
                     return Draw::Exhausted;
                 }
                 let ticket = ticket(prepared(format!("c{n}"), vec![body("{}"), body("{}")]));
-                Draw::Session(NewSession { conversation: n, turns: 2, first_ms: None, ticket })
+                Draw::Session(NewSession { conversation: n, turns: 2, first_ms: None, run: 0, ticket })
             });
             let (outcome, exchanges) =
                 setup(server.addr).layout(layout).start().run(phase(plan, source.boxed()));
@@ -256,7 +256,7 @@ fn a_continuation_takes_the_next_arrival_before_a_new_session_does() {
     let source = Feed::new(move || {
         n += 1;
         let ticket = ticket(prepared(format!("c{n}"), vec![body("{}"), body("{}")]));
-        Draw::Session(NewSession { conversation: n, turns: 2, first_ms: None, ticket })
+        Draw::Session(NewSession { conversation: n, turns: 2, first_ms: None, run: 0, ticket })
     });
     // Slow enough that every answer is back before the next arrival, unless the host stalls.
     let (_, exchanges) = setup(server.addr).start().run(phase(constant(50.0, requests(8)), source.boxed()));

@@ -45,7 +45,7 @@ fn requests_are_broken_off_after_their_delay_and_not_before_they_are_sent() {
             });
             let source = Feed::new(|| {
                 let ticket = ticket(prepared("c", vec![body("x".repeat(300_000))]));
-                Draw::Session(NewSession { conversation: 0, turns: 1, first_ms: None, ticket })
+                Draw::Session(NewSession { conversation: 0, turns: 1, first_ms: None, run: 0, ticket })
             });
             let plan = Plan { cancel_share: 1.0, ..burst(2, 6) };
             let run = PhaseRun { cancel_delay: delay, ..phase(plan, source.boxed()) };
@@ -193,7 +193,7 @@ fn an_interrupt_between_a_decision_and_its_send_loses_no_turn() {
                 control.stop(StopCause::Interrupt);
             }
             let ticket = ticket(prepared("c", vec![body("{}")]));
-            Draw::Session(NewSession { conversation: 0, turns: 1, first_ms: None, ticket })
+            Draw::Session(NewSession { conversation: 0, turns: 1, first_ms: None, run: 0, ticket })
         });
         let run = PhaseRun { cancel_drain: DEADLINE, ..phase(burst(4, 100), source.boxed()) };
         let (outcome, exchanges) = rig.run(run);
@@ -223,7 +223,7 @@ fn an_interrupt_reaches_those_that_wait_for_a_connection_or_a_prompt() {
             } else {
                 ticket(prepared("c", vec![body("{}")]))
             };
-            Draw::Session(NewSession { conversation: 0, turns: 1, first_ms: None, ticket })
+            Draw::Session(NewSession { conversation: 0, turns: 1, first_ms: None, run: 0, ticket })
         });
         rig.begin(phase(burst(6, 100), source.boxed()));
         gauge.reached(2).unwrap();

@@ -100,6 +100,7 @@ fn a_body_of_many_pieces_arrives_whole() {
             conversation: 0,
             turns: 1,
             first_ms: None,
+            run: 0,
             ticket: ticket(prepared("c", vec![Arc::new(request)])),
         })
     });

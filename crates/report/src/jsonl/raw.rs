@@ -58,6 +58,12 @@ impl RawWriter {
             out.extend_from_slice(b",\"error\":");
             error::write(out, failure, &self.redactor);
         }
+        if let Some(marker) = &record.request.marker {
+            out.extend_from_slice(b",\"cache_bust_marker\":");
+            json::string(out, &marker.text);
+            out.extend_from_slice(b",\"cache_bust_target\":");
+            json::string(out, &marker.target);
+        }
         out.extend_from_slice(b",\"payload\":");
         payload(&record.request.body, out);
         out.extend_from_slice(b"}\n");

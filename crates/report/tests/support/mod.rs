@@ -54,6 +54,7 @@ pub(crate) fn config(dir: &Path) -> RunConfig {
             bind_addresses: Vec::new(),
         },
         dataset: DatasetConfig {
+            cache_bust: None,
             source: DatasetSource::Synthetic(SyntheticDataset {
                 entries: 1,
                 isl: normal(64.0),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use aiperf_clock::Anchor;
-use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
+use aiperf_config::{CacheBust, DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
 use aiperf_dataset::{Dataset, OpenContext, Sampler};
 use aiperf_load::transport::Origin;
 use aiperf_load::{Control, Engine, PhaseRun, Source, preflight, schedule};
@@ -50,6 +50,7 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     let dataset = open_dataset(&config, tokenizer.as_ref())?;
     let zero_ms = settle_schedule(&mut config, dataset.as_ref())?;
     config.note_conversations(dataset.len().known());
+    check_lanes(&config, dataset.as_ref())?;
     let destination = target::open(&config, version)?;
     let descriptors = preflight::raise_descriptor_limit();
     preflight::check(
@@ -116,6 +117,24 @@ fn settle_schedule(config: &mut RunConfig, dataset: &dyn Dataset) -> Result<Opti
     let zero = schedule.zero_ms.unwrap_or(if first.is_finite() { first } else { 0.0 });
     schedule.zero_ms = Some(zero);
     Ok(Some(zero))
+}
+
+/// Where repeats are refused, no more sessions may run at once than there are traces, unless marks tell repeats apart.
+fn check_lanes(config: &RunConfig, dataset: &dyn Dataset) -> Result<(), InputError> {
+    let DatasetSource::File(file) = &config.dataset.source else { return Ok(()) };
+    let told_apart = config.dataset.cache_bust.is_some_and(|target| !target.is_warmup_isolation());
+    let traces = dataset.len().known();
+    // A fixed schedule plays each once.
+    let phases = config.phases.iter().filter(|phase| !matches!(phase.mode, LoadMode::FixedSchedule(_)));
+    let lanes = phases.filter_map(|phase| {
+        let sessions = phase.stop.sessions.unwrap_or(u64::MAX);
+        phase.concurrency.filter(|concurrency| u64::from(*concurrency).min(sessions) > traces)
+    });
+    let Some(concurrency) = lanes.max() else { return Ok(()) };
+    if file.agents.wrap || told_apart {
+        return Ok(());
+    }
+    Err(InputError::Oversubscribed { concurrency, traces })
 }
 
 /// Connections that the plan may hold at once; an open loop without a cap is not known beforehand.
@@ -206,7 +225,8 @@ impl Run<'_> {
     fn source(&self, phase: &PhaseConfig, sampled: Option<Source>) -> Source {
         let feed = |order| {
             let (dataset, jobs) = (Arc::clone(&self.dataset), self.ends.jobs.clone());
-            Feed::new(dataset, order, jobs, Arc::clone(&self.size))
+            let by_phase = self.config.dataset.cache_bust.is_some_and(CacheBust::is_warmup_isolation);
+            Feed::new(dataset, order, jobs, Arc::clone(&self.size), phase.kind, by_phase)
         };
         if let LoadMode::FixedSchedule(_) = phase.mode {
             let mut conversations: Vec<(f64, u32)> = (0..self.dataset.len().known())
@@ -220,14 +240,12 @@ impl Run<'_> {
             feed.prime(self.zero_ms.unwrap_or_default());
             return Box::new(feed);
         }
-        sampled.unwrap_or_else(|| {
-            let sampling = self.config.dataset.sampling;
-            Box::new(feed(Order::Sampled(Box::new(Sampler::new(
-                sampling,
-                self.dataset.len(),
-                self.config.seed,
-            )))))
-        })
+        if let Some(mut sampled) = sampled {
+            sampled.phase_begins(phase.kind);
+            return sampled;
+        }
+        let order = Sampler::new(self.config.dataset.sampling, self.dataset.len(), self.config.seed);
+        Box::new(feed(Order::Sampled(Box::new(order))))
     }
 
     fn mock_cpu_ns(&self) -> u64 {

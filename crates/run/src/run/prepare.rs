@@ -17,6 +17,7 @@ use aiperf_report::{FileNames, Level, Log, RecordSink, Redactor, Screen, prepare
 use aiperf_tokenize::Tokenizer;
 
 use super::{Run, connections, context};
+use crate::cache_bust::CacheBuster;
 use crate::compute::{Ends, Pool, Shared, Threshold};
 use crate::error::{RunError, StartFailure};
 use crate::feed::PreparedSize;
@@ -97,6 +98,7 @@ impl<'a> Run<'a> {
         let shared = Shared {
             dataset: Arc::clone(&dataset),
             format: Arc::clone(&format),
+            cache_bust: CacheBuster::of(config),
             token_source: token_source.clone(),
             recorder: Recorder {
                 kind: endpoint.kind,

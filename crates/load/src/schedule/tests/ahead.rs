@@ -15,12 +15,15 @@ impl SessionSource for OneByOne {
 
     fn draw(&mut self) -> Draw<Made> {
         match self.data.draw() {
-            Draw::Session(NewSession { conversation, turns, first_ms, .. }) => Draw::Session(NewSession {
-                conversation,
-                turns,
-                first_ms,
-                ticket: (self.now.get(), conversation, 0),
-            }),
+            Draw::Session(NewSession { conversation, turns, first_ms, run, .. }) => {
+                Draw::Session(NewSession {
+                    conversation,
+                    turns,
+                    first_ms,
+                    run,
+                    ticket: (self.now.get(), conversation, 0),
+                })
+            }
             Draw::NotYet => Draw::NotYet,
             Draw::Exhausted => Draw::Exhausted,
         }
@@ -34,7 +37,7 @@ impl SessionSource for OneByOne {
         true
     }
 
-    fn turn_ahead(&mut self, conversation: u64, turn: u32) -> Option<Made> {
+    fn turn_ahead(&mut self, conversation: u64, turn: u32, _: u64) -> Option<Made> {
         Some((self.now.get(), conversation, turn))
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn body(text: impl Into<String>) -> Arc<Rendered> {
 
 /// A conversation of requests that stand alone.
 pub(crate) fn prepared(id: impl Into<Arc<str>>, requests: Vec<Arc<Rendered>>) -> Prepared {
-    Prepared { first_turn: 0, id: id.into(), requests, conversation: None, sources: Vec::new() }
+    Prepared { first_turn: 0, id: id.into(), requests, conversation: None, sources: Vec::new(), marker: None }
 }
 
 /// A ticket for a conversation that is ready.
@@ -62,7 +62,7 @@ pub(crate) fn ticket(prepared: Prepared) -> Ticket {
 }
 
 fn session(conversation: u64, turns: u32, ticket: Ticket) -> Draw<Ticket> {
-    Draw::Session(NewSession { conversation, turns, first_ms: None, ticket })
+    Draw::Session(NewSession { conversation, turns, first_ms: None, run: 0, ticket })
 }
 
 /// Conversations `c0`, `c1`, … without end: one request each, with its number in the body.
@@ -97,6 +97,7 @@ pub(crate) fn talks(conversations: Vec<Conversation>, format: &Arc<Format>, dela
             requests: vec![Arc::new(first)],
             conversation: Some(conversation),
             sources: Vec::new(),
+            marker: None,
         };
         session(n as u64, turns, ticket(prepared))
     })
@@ -118,6 +119,7 @@ pub(crate) fn trace(conversations: Vec<Vec<TurnTiming>>) -> Source {
             conversation: c as u64,
             turns: turns.len() as u32,
             first_ms: turns[0].timestamp_ms,
+            run: 0,
             ticket: ticket(prepared(format!("c{c}"), requests)),
         })
     })
