@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::DatasetError;
 use crate::parquet::Table;
 use crate::record::{Found, LineFormat};
-use crate::source::{Coding, Columns, Shards, SourceFile, coding, files_of, read_error, reader};
+use crate::source::{Coding, Columns, SourceFile, coding, files_of, read_error, reader, shards_of};
 
 /// A first record is looked for in so many bytes.
 const HEAD: u64 = 64 << 20;
@@ -53,7 +53,7 @@ impl Look {
         })?;
         let look = |seen, table| Look { path: path.to_owned(), seen, table, document: OnceCell::new() };
         if metadata.is_dir() {
-            return Ok(match Shards::of(path)? {
+            return Ok(match shards_of(path)? {
                 Some(shards) => look(first_row(&Arc::new(Table::open(&path.join(&shards.read[0]))?))?, None),
                 None => look(Seen::Folder, None),
             });

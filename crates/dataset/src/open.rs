@@ -11,7 +11,7 @@ use crate::index::{Rules, index};
 use crate::look::has_extension;
 use crate::parquet::Table;
 use crate::record::{Check, LineFormat};
-use crate::source::{Coding, Columns, Shards, SourceFile, coding, files_below, files_of};
+use crate::source::{Coding, Columns, SourceFile, coding, files_below, files_of, shard_notes, shards_of};
 use crate::{Dataset, DatasetError, Note, OpenContext, Place, synthetic};
 
 /// More files than this in one folder are not what a folder format is for.
@@ -115,7 +115,7 @@ impl Opening<'_> {
         let paths = match self.format.folder {
             Folder::Files(keep) => files_of(path, keep)?,
             Folder::Below(keep) => files_below(path, keep)?,
-            Folder::Never if Shards::of(path)?.is_some() => return Err(self.no_parquet(path)),
+            Folder::Never if shards_of(path)?.is_some() => return Err(self.no_parquet(path)),
             Folder::Never => {
                 return Err(DatasetError::Unreadable {
                     path: path.to_owned(),
@@ -123,7 +123,7 @@ impl Opening<'_> {
                 });
             }
         };
-        if paths.is_empty() && Shards::of(path)?.is_some() {
+        if paths.is_empty() && shards_of(path)?.is_some() {
             return Err(self.no_parquet(path));
         }
         if paths.is_empty() {
@@ -155,8 +155,8 @@ impl Opening<'_> {
         }
         let (paths, notes) = match std::fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => {
-                let Some(shards) = Shards::of(path)? else { return Ok(None) };
-                let notes = shards.notes();
+                let Some(shards) = shards_of(path)? else { return Ok(None) };
+                let notes = shard_notes(&shards);
                 (shards.read.into_iter().map(|name| path.join(name)).collect(), notes)
             }
             Ok(_) => match coding(path)? {

@@ -23,7 +23,7 @@ pub(crate) use csv::Header;
 pub use head::decoded_head;
 pub(crate) use lines::Lines;
 pub(crate) use records::Records;
-pub(crate) use shards::Shards;
+pub(crate) use shards::{notes as shard_notes, shards_of};
 
 use crate::json::Fault;
 use crate::{DatasetError, Place};

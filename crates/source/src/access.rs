@@ -374,8 +374,8 @@ fn folder<P: Protocol>(
     let reference_to = |name: &str| protocol.reference_to(&join(&path, name));
     let whole = protocol.fetches_whole_folders() && declaration.is_some();
     let place = Place { name: title, reference: &reference_to, of_manifest: whole };
-    let read = shards::choose(direct).map_err(|fault| fault.problem(&place))?;
-    let wanted: std::collections::HashSet<&str> = read.chosen.iter().map(String::as_str).collect();
+    let read = shards::choose(direct).map_err(|fault| place.problem(fault))?;
+    let wanted: std::collections::HashSet<&str> = read.read.iter().map(String::as_str).collect();
     let files: Vec<Entry> = entries
         .into_iter()
         .filter(|entry| {
@@ -383,7 +383,9 @@ fn folder<P: Protocol>(
                 .is_some_and(|name| wanted.contains(name) || (whole && !shards::is_skipped(name)))
         })
         .collect();
-    Ok(Chosen { files, folder: Some(path), dropped: read.dropped, notes: read.notes })
+    let notes = shards::notes(&read);
+    let dropped = [read.dropped_splits, read.dropped_files].concat();
+    Ok(Chosen { files, folder: Some(path), dropped, notes })
 }
 
 /// A folder without Parquet: everything that is not hidden, in the order of paths.

@@ -5,6 +5,7 @@ mod body;
 mod branch;
 mod conversation;
 mod record;
+pub mod shards;
 mod usage;
 
 pub use body::{Body, CountedText};
@@ -14,4 +15,5 @@ pub use record::{
     Answer, CacheBustMarker, Channel, ContentEvent, HttpTrace, Identity, Packet, PhaseKind, PlanInstants,
     RawEvent, RawResponse, RequestError, RequestFacts, RequestRecord, TokenCounts, TransportFacts,
 };
+pub use shards::{ShardFault, Shards};
 pub use usage::{SpecDecode, Usage};

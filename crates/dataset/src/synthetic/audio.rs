@@ -96,13 +96,13 @@ mod tests {
         let full = ((1u64 << (depth - 1)) - 1) as f64;
         file[HEADER..]
             .chunks(usize::from(depth / 8))
-            .map(|sample| match depth {
-                8 => (f64::from(sample[0]) - 128.0) / full,
-                _ => {
-                    let mut wide = [0; 4];
-                    wide[4 - sample.len()..].copy_from_slice(sample);
-                    f64::from(i32::from_le_bytes(wide) >> (32 - depth)) / full
+            .map(|sample| {
+                if depth == 8 {
+                    return (f64::from(sample[0]) - 128.0) / full;
                 }
+                let mut wide = [0; 4];
+                wide[4 - sample.len()..].copy_from_slice(sample);
+                f64::from(i32::from_le_bytes(wide) >> (32 - depth)) / full
             })
             .collect()
     }
