@@ -2,7 +2,7 @@
 
 use aiperf_clock::Mono;
 use aiperf_endpoint::{Reader, Reading};
-use aiperf_types::{HttpTrace, Identity, PlanInstants, RequestError, RequestFacts};
+use aiperf_types::{ContentEvent, HttpTrace, Identity, PlanInstants, RequestError, RequestFacts};
 
 /// One request, over.
 #[derive(Debug)]
@@ -33,6 +33,31 @@ pub struct Exchange {
     pub cancelled_at: Option<Mono>,
     /// The worker was late to its sockets while it ran.
     pub client_delayed: bool,
+}
+
+impl Exchange {
+    /// Heap bytes that grow with the request and the answer: what it costs to let it wait. Texts that it shares count as
+    /// if they were its own.
+    pub fn held_bytes(&self) -> usize {
+        let texts: usize = self.request.texts.iter().map(|text| text.held_bytes()).sum();
+        let template = self
+            .template_input
+            .as_ref()
+            .map_or(0, |(messages, tools)| messages.len() + tools.as_ref().map_or(0, String::len));
+        let received = match &self.received {
+            Received::Nothing => 0,
+            Received::Bytes(bytes) => {
+                bytes.data.capacity()
+                    + bytes.reads.capacity() * size_of::<(u32, Mono)>()
+                    + bytes.reader.as_ref().map_or(0, Reader::held)
+            }
+            Received::Read(reading) => {
+                let answer = &reading.answer;
+                answer.text.len() + answer.reasoning.len() + answer.content.len() * size_of::<ContentEvent>()
+            }
+        };
+        self.request.body.len() + texts + template + received
+    }
 }
 
 /// An answer on its way to being read.

@@ -40,6 +40,10 @@ pub struct Settings {
     pub want_facts: bool,
     /// Keep the request headers.
     pub want_headers: bool,
+    /// Keep the request body.
+    pub want_body: bool,
+    /// Keep the texts of the request: somebody counts them.
+    pub want_texts: bool,
     /// Keep what a chat template is applied to.
     pub want_template_input: bool,
 }

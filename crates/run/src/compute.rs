@@ -9,7 +9,7 @@ use std::time::Duration;
 use aiperf_clock::{Mono, now};
 use aiperf_dataset::Dataset;
 use aiperf_endpoint::{Format, History};
-use aiperf_load::{Control, Exchange, ExchangeSink, Prepared, PreparedResult, StopCause};
+use aiperf_load::{Control, Exchange, Prepared, PreparedResult, StopCause};
 use aiperf_metrics::{Context, RecordValues, Store, evaluate, live};
 use aiperf_report::jsonl::{RawWriter, RecordWriter};
 use aiperf_report::{Log, RecordSink, Redactor};
@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::cache_bust::CacheBuster;
 use crate::feed::PreparedSize;
 use crate::inputs::{InputEntry, Inputs};
+use crate::queue::{Exit, Inlet, Limits, queue};
 use crate::record::Recorder;
 use crate::spill::Spill;
 
@@ -30,9 +31,6 @@ const LINES: usize = 32 * 1024;
 const GATHER: Duration = Duration::from_millis(5);
 /// After so many looks in vain it sleeps until it is woken.
 const LOOKS: u32 = 4;
-
-/// Finished exchanges that may wait in memory: 80 % of 10,240.
-const HIGH: usize = 8192;
 
 /// A conversation to be made ready.
 pub(crate) struct PrepareJob {
@@ -87,24 +85,6 @@ pub(crate) struct Shared {
     pub(crate) fault: std::sync::OnceLock<Arc<str>>,
 }
 
-/// The way in for network threads.
-pub(crate) struct Queue {
-    exchanges: Sender<Exchange>,
-    /// For what does not fit.
-    overflow: Sender<Exchange>,
-    /// Exchanges handed over so far.
-    accepted: Arc<AtomicU64>,
-}
-
-impl ExchangeSink for Queue {
-    fn accept(&self, exchange: Exchange) {
-        self.accepted.fetch_add(1, Ordering::Relaxed);
-        let to = if self.exchanges.len() < HIGH { &self.exchanges } else { &self.overflow };
-        // The threads outlive the network: a closed queue means the process is going down.
-        let _ = to.send(exchange);
-    }
-}
-
 /// The threads.
 pub(crate) struct Pool {
     threads: Vec<JoinHandle<Store>>,
@@ -114,30 +94,25 @@ pub(crate) struct Pool {
 /// The ends that feed the pool.
 pub(crate) struct Ends {
     pub(crate) jobs: Sender<PrepareJob>,
-    pub(crate) queue: Arc<Queue>,
+    pub(crate) queue: Arc<Inlet>,
     /// Exchanges handed over so far. Apart from the queue, since whoever holds that keeps the threads running.
     pub(crate) accepted: Arc<AtomicU64>,
     /// Exchanges that had to wait on disk.
     pub(crate) spilled: Arc<AtomicU64>,
     spill: Option<Spill>,
     jobs_out: Receiver<PrepareJob>,
-    exchanges_out: Receiver<Exchange>,
+    exchanges_out: Exit,
 }
 
 impl Ends {
     pub(crate) fn new() -> Ends {
         let (jobs, jobs_out) = unbounded();
-        let (exchanges, exchanges_out) = unbounded();
+        let (exchanges, exchanges_out) = queue(Limits::RUN);
         let accepted = Arc::new(AtomicU64::new(0));
         let (overflow, overflow_out) = unbounded();
         let spilled = Arc::new(AtomicU64::new(0));
-        let spill = Spill {
-            overflow: overflow_out,
-            queue: exchanges.clone(),
-            high: HIGH,
-            count: Arc::clone(&spilled),
-        };
-        let queue = Arc::new(Queue { exchanges, overflow, accepted: Arc::clone(&accepted) });
+        let spill = Spill { overflow: overflow_out, queue: exchanges.clone(), count: Arc::clone(&spilled) };
+        let queue = Arc::new(Inlet::new(exchanges, overflow, Arc::clone(&accepted)));
         Ends { jobs, queue, accepted, spilled, spill: Some(spill), jobs_out, exchanges_out }
     }
 }
@@ -216,7 +191,7 @@ impl Worker {
         }
     }
 
-    fn run(mut self, jobs: &Receiver<PrepareJob>, exchanges: &Receiver<Exchange>) -> Store {
+    fn run(mut self, jobs: &Receiver<PrepareJob>, exchanges: &Exit) -> Store {
         let mut looks = 0;
         let (mut jobs_open, mut exchanges_open) = (true, true);
         while jobs_open || exchanges_open {
@@ -225,8 +200,8 @@ impl Worker {
                 Ok(job) => {
                     self.prepare(job);
                     // One record per prompt: where prompts are late all the time, records would wait for the end.
-                    if let Ok(exchange) = exchanges.try_recv() {
-                        self.finish(exchange);
+                    if let Ok(weighed) = exchanges.receiver().try_recv() {
+                        self.finish(exchanges.take(weighed));
                         self.hand_over(0);
                         looks = 0;
                     }
@@ -235,9 +210,9 @@ impl Worker {
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => jobs_open = false,
             }
-            match exchanges.try_recv() {
-                Ok(exchange) => {
-                    self.finish(exchange);
+            match exchanges.receiver().try_recv() {
+                Ok(weighed) => {
+                    self.finish(exchanges.take(weighed));
                     looks = 0;
                     continue;
                 }
@@ -254,8 +229,8 @@ impl Worker {
                 }
                 (true, true) => select! {
                     recv(jobs) -> job => if let Ok(job) = job { self.prepare(job) },
-                    recv(exchanges) -> exchange => if let Ok(exchange) = exchange {
-                        self.finish(exchange);
+                    recv(exchanges.receiver()) -> weighed => if let Ok(weighed) = weighed {
+                        self.finish(exchanges.take(weighed));
                         looks = 0;
                     },
                 },
@@ -265,8 +240,8 @@ impl Worker {
                     }
                 }
                 (false, true) => {
-                    if let Ok(exchange) = exchanges.recv() {
-                        self.finish(exchange);
+                    if let Ok(weighed) = exchanges.receiver().recv() {
+                        self.finish(exchanges.take(weighed));
                     }
                 }
                 (false, false) => {}

@@ -9,6 +9,7 @@ mod inputs;
 mod monitor;
 mod notes;
 mod proxy;
+mod queue;
 mod record;
 mod run;
 mod signals;

@@ -13,8 +13,10 @@ use aiperf_clock::Mono;
 use aiperf_endpoint::Reading;
 use aiperf_load::{Exchange, Received, ReceivedBytes};
 use aiperf_types::{Answer, HttpTrace, Identity, PlanInstants, RequestError, RequestFacts};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use serde::{Deserialize, Serialize};
+
+use crate::queue::Entrance;
 
 /// How often the spill looks whether there is room again.
 const LOOK: Duration = Duration::from_millis(20);
@@ -164,9 +166,7 @@ pub(crate) struct Spill {
     /// What does not fit.
     pub(crate) overflow: Receiver<Exchange>,
     /// The queue that it belongs to.
-    pub(crate) queue: Sender<Exchange>,
-    /// Exchanges the queue may hold before it overflows.
-    pub(crate) high: usize,
+    pub(crate) queue: Entrance,
     /// Exchanges written to disk so far.
     pub(crate) count: Arc<AtomicU64>,
 }
@@ -196,9 +196,9 @@ impl Spill {
                 }
             }
             let Some(stored) = &mut disk else { continue };
-            while self.queue.len() < self.high / 2 {
+            while self.queue.is_half_empty() {
                 match stored.pop() {
-                    Ok(Some(exchange)) => self.hand_on(exchange),
+                    Ok(Some(exchange)) => self.queue.send(exchange),
                     _ => break,
                 }
             }
@@ -217,22 +217,18 @@ impl Spill {
             self.count.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        self.hand_on(stored.into_exchange());
-    }
-
-    fn hand_on(&self, exchange: Exchange) {
-        // The readers of the queue outlive this thread.
-        let _ = self.queue.send(exchange);
+        self.queue.send(stored.into_exchange());
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use aiperf_types::{Body, CountedText, PhaseKind};
 
     use super::*;
+    use crate::queue::{Limits, queue};
 
-    fn exchange(number: u64) -> Exchange {
+    pub(crate) fn exchange(number: u64) -> Exchange {
         Exchange {
             identity: Identity {
                 number,
@@ -291,7 +287,7 @@ mod tests {
     #[test]
     fn what_overflows_goes_to_disk_and_all_of_it_comes_back() {
         let dir = tempfile::tempdir().unwrap();
-        let (queue, out) = crossbeam_channel::unbounded();
+        let (entrance, out) = queue(Limits { exchanges: 10, bytes: u64::MAX });
         let (to_overflow, overflow) = crossbeam_channel::unbounded();
         let count = Arc::new(AtomicU64::new(0));
         for number in 0..500 {
@@ -300,12 +296,13 @@ mod tests {
         drop(to_overflow);
         // The queue is full: nothing may go back before somebody reads.
         for number in 500..510 {
-            queue.send(exchange(number)).unwrap();
+            entrance.send(exchange(number));
         }
-        let spill = Spill { overflow, queue, high: 10, count: Arc::clone(&count) };
+        let spill = Spill { overflow, queue: entrance, count: Arc::clone(&count) };
         let path = dir.path().to_owned();
         let thread = std::thread::spawn(move || spill.run(&path));
-        let mut seen: Vec<u64> = out.iter().map(|exchange| exchange.identity.number).collect();
+        let mut seen: Vec<u64> =
+            out.receiver().iter().map(|weighed| out.take(weighed).identity.number).collect();
         thread.join().unwrap();
         seen.sort_unstable();
         assert_eq!(seen, (0..510).collect::<Vec<_>>());
@@ -314,12 +311,12 @@ mod tests {
 
     #[test]
     fn a_disk_that_cannot_be_written_loses_no_record() {
-        let (queue, out) = crossbeam_channel::unbounded();
+        let (entrance, out) = queue(Limits { exchanges: 10, bytes: u64::MAX });
         let (to_overflow, overflow) = crossbeam_channel::unbounded();
         to_overflow.send(exchange(1)).unwrap();
         drop(to_overflow);
-        let spill = Spill { overflow, queue, high: 10, count: Arc::default() };
+        let spill = Spill { overflow, queue: entrance, count: Arc::default() };
         spill.run(Path::new("/nonexistent/folder"));
-        assert_eq!(out.iter().count(), 1);
+        assert_eq!(out.receiver().iter().count(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Request bodies as shared slices, and texts that are counted at most once.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -71,19 +71,25 @@ impl<'de> Deserialize<'de> for Body {
 /// from the start need not keep its characters.
 #[derive(Debug, Default)]
 pub struct CountedText {
-    text: Box<str>,
+    /// Shared with the conversation that it comes from, where that is possible.
+    text: Arc<str>,
     tokens: OnceLock<u64>,
 }
 
 impl CountedText {
     /// A text to be counted when first asked for.
-    pub fn new(text: impl Into<Box<str>>) -> CountedText {
+    pub fn new(text: impl Into<Arc<str>>) -> CountedText {
         CountedText { text: text.into(), tokens: OnceLock::new() }
     }
 
     /// A text that was counted when it was made; the characters are not kept.
     pub fn known(tokens: u64) -> CountedText {
-        CountedText { text: Box::default(), tokens: OnceLock::from(tokens) }
+        CountedText { text: Arc::default(), tokens: OnceLock::from(tokens) }
+    }
+
+    /// Bytes of the characters that are still needed: none once they are counted.
+    pub fn held_bytes(&self) -> usize {
+        if self.tokens.get().is_some() { 0 } else { self.text.len() }
     }
 
     /// The number of tokens, counted by `count` if nobody has yet.
@@ -92,15 +98,18 @@ impl CountedText {
     }
 }
 
+/// The characters stay behind once they are counted.
 impl Serialize for CountedText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (&self.text, self.tokens.get()).serialize(serializer)
+        let tokens = self.tokens.get();
+        let text = if tokens.is_some() { "" } else { &*self.text };
+        (text, tokens).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for CountedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CountedText, D::Error> {
-        let (text, tokens) = <(Box<str>, Option<u64>)>::deserialize(deserializer)?;
+        let (text, tokens) = <(Arc<str>, Option<u64>)>::deserialize(deserializer)?;
         Ok(CountedText { text, tokens: tokens.map(OnceLock::from).unwrap_or_default() })
     }
 }

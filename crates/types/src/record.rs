@@ -255,9 +255,10 @@ impl RequestError {
 /// What is known of the request itself.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RequestFacts {
-    /// The body as sent.
+    /// The body as sent; filled only when an export wants it.
     pub body: Body,
-    /// The texts of the request, in order: its input length is the sum of their tokens.
+    /// The texts of the request, in order: its input length is the sum of their tokens. Filled only when the client
+    /// counts them.
     pub texts: Vec<Arc<CountedText>>,
     /// Output limit that was sent.
     pub max_tokens: Option<u64>,

@@ -239,7 +239,7 @@ impl<'a> Messages<'a> {
         }
         if let Some(context) = &conversation.user_context_message {
             self.plain("user", context);
-            self.texts.push(context, None);
+            self.texts.push_held(context, None);
             self.lead += 1;
             self.mark();
         }
@@ -324,7 +324,7 @@ impl<'a> Messages<'a> {
             (all.next(), all.next(), media.is_empty() && !self.format.force_parts)
         {
             push_string(text, &mut self.out);
-            self.texts.push(text, known);
+            self.texts.push_held(text, known);
             return;
         }
         let start = self.out.len();
@@ -338,7 +338,7 @@ impl<'a> Messages<'a> {
             match known {
                 Some(tokens) if count == 1 => self.texts.push(text, Some(tokens)),
                 Some(_) => {}
-                None => self.texts.push(text, None),
+                None => self.texts.push_held(text, None),
             }
         }
         for kind in [MediaKind::Image, MediaKind::Audio, MediaKind::Video] {

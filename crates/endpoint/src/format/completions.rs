@@ -88,8 +88,8 @@ pub(super) fn texts_of(turn: &Turn) -> Vec<&Arc<str>> {
 pub(super) fn counted(texts: &[&Arc<str>], turn: &Turn) -> Vec<Arc<aiperf_types::CountedText>> {
     let mut list = Texts::default();
     match (texts, turn.text_tokens) {
-        ([first, ..], Some(tokens)) => list.push(first, Some(tokens)),
-        (texts, _) => texts.iter().for_each(|text| list.push(text, None)),
+        ([first, ..], Some(tokens)) => list.push_held(first, Some(tokens)),
+        (texts, _) => texts.iter().for_each(|text| list.push_held(text, None)),
     }
     list.list
 }

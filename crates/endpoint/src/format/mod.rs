@@ -313,11 +313,11 @@ impl Format {
 
     fn system_text(&self, text: &Arc<str>) -> Arc<CountedText> {
         let (first, counted) =
-            self.system.get_or_init(|| (Arc::clone(text), Arc::new(CountedText::new(text.as_ref()))));
+            self.system.get_or_init(|| (Arc::clone(text), Arc::new(CountedText::new(Arc::clone(text)))));
         if Arc::ptr_eq(first, text) || first == text {
             Arc::clone(counted)
         } else {
-            Arc::new(CountedText::new(text.as_ref()))
+            Arc::new(CountedText::new(Arc::clone(text)))
         }
     }
 

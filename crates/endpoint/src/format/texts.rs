@@ -32,6 +32,15 @@ impl Texts {
         self.list.push(Arc::new(counted));
     }
 
+    /// The same for a text that the conversation holds: the first one is shared with it.
+    pub(super) fn push_held(&mut self, text: &Arc<str>, known: Option<u64>) {
+        if known.is_none() && self.list.is_empty() {
+            self.list.push(Arc::new(CountedText::new(Arc::clone(text))));
+        } else {
+            self.push(text, known);
+        }
+    }
+
     /// Adds a text that came as `ids` token ids.
     pub(super) fn push_ids(&mut self, ids: u64) {
         self.list.push(Arc::new(CountedText::known(ids)));

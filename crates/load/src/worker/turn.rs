@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aiperf_clock::{Mono, now};
 use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Rendered, Reply, http_error, redirect_error};
-use aiperf_types::{HttpTrace, Identity, Lineage, RequestError, RequestFacts, TransportFacts};
+use aiperf_types::{Body, HttpTrace, Identity, Lineage, RequestError, RequestFacts, TransportFacts};
 use tokio::time::timeout;
 
 use super::gather::Gather;
@@ -152,8 +152,8 @@ pub(super) async fn run(
         trace,
         status: answer.status,
         request: RequestFacts {
-            body: request.body.clone(),
-            texts: request.texts.clone(),
+            body: if settings.want_body { request.body.clone() } else { Body::default() },
+            texts: if settings.want_texts { request.texts.clone() } else { Vec::new() },
             max_tokens: request.max_tokens,
             num_images: request.num_images,
             headers: settings.want_headers.then(|| settings.head.shown(fields)),

@@ -216,6 +216,8 @@ fn settings(
         connection_limit: config.tuning.connection_limit.and_then(NonZeroU32::new),
         want_facts: config.output.http_trace || raw,
         want_headers: config.output.http_trace || raw,
+        want_body: raw,
+        want_texts: !endpoint.use_server_token_count,
         want_template_input,
     }
 }

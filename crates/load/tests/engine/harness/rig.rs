@@ -70,6 +70,8 @@ impl Setup {
             connection_limit: None,
             want_facts: true,
             want_headers: false,
+            want_body: true,
+            want_texts: true,
             want_template_input: false,
             origin,
         };
