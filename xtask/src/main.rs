@@ -8,6 +8,10 @@ mod bench;
 mod oracle;
 mod prepare;
 
+/// What is measured within this process is measured with the program's allocator.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let outcome = bench::command()
         .subcommand(prepare::command())

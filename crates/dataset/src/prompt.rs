@@ -2,7 +2,7 @@
 
 use aiperf_config::Corpus as CorpusChoice;
 use aiperf_tokenize::seed::Streams;
-use aiperf_tokenize::{Corpus, CorpusKind, Text, Tokenizer};
+use aiperf_tokenize::{Corpus, CorpusKind, Passage, Text};
 
 use crate::{DatasetError, OpenContext};
 
@@ -17,7 +17,6 @@ pub(crate) fn corpus_kind(choice: CorpusChoice) -> CorpusKind {
 
 /// Makes the prompts of a trace.
 pub(crate) struct Prompts {
-    tokenizer: Tokenizer,
     corpus: Corpus,
     seed: u64,
     fresh: Streams,
@@ -37,7 +36,6 @@ impl Prompts {
         }
         Ok(context.tokenizer.map(|tokenizer| Prompts {
             corpus: Corpus::open(corpus_kind(choice), tokenizer),
-            tokenizer: tokenizer.clone(),
             seed: context.seed,
             fresh: Streams::new(context.seed, "dataset.trace_prompt"),
         }))
@@ -66,14 +64,15 @@ impl Prompts {
         unique: u64,
     ) -> String {
         let blocks = self.corpus.blocks(self.seed, identity);
-        let mut tokens = Vec::new();
+        let size = block_size as usize;
+        let mut text = Passage::new(&self.corpus, ids.size_hint().0 * size + tail as usize);
         for id in ids {
-            blocks.append_bare_tokens(id, block_size as usize, &mut tokens);
+            text.push_bare_block(&blocks, id, size);
         }
         if tail > 0 {
-            self.corpus.draw_window(&mut self.fresh.at(unique), tail as usize, &mut tokens);
+            text.push_window(&mut self.fresh.at(unique), tail as usize);
         }
-        self.tokenizer.decode(&tokens)
+        text.finish()
     }
 
     /// The text of `length` tokens that begins with the blocks `ids`; what is longer than these is for row
@@ -87,16 +86,17 @@ impl Prompts {
         unique: u64,
     ) -> String {
         let blocks = self.corpus.blocks(self.seed, identity);
-        let mut tokens = Vec::with_capacity(length as usize);
+        let mut left = length as usize;
+        let mut text = Passage::new(&self.corpus, left);
         for id in ids {
-            let left = length as usize - tokens.len();
-            blocks.append_tokens(*id, left.min(block_size as usize), &mut tokens);
+            let size = left.min(block_size as usize);
+            text.push_block(&blocks, *id, size);
+            left -= size;
         }
-        let left = length as usize - tokens.len();
         if left > 0 {
-            self.corpus.draw_window(&mut self.fresh.at(unique), left, &mut tokens);
+            text.push_window(&mut self.fresh.at(unique), left);
         }
         // Counted when its request is measured: that costs three times what the text does.
-        self.tokenizer.decode(&tokens)
+        text.finish()
     }
 }

@@ -21,7 +21,7 @@ mod tokenizer;
 mod vocabulary;
 
 pub use chat::{ChatTemplate, Overhead, TemplateError};
-pub use corpus::{Blocks, Corpus, CorpusKind, ExactText, Text};
+pub use corpus::{Blocks, Corpus, CorpusKind, ExactText, Passage, Text};
 pub use error::TokenizerError;
 pub use files::is_tokenizer_file;
 pub use open::OpenOptions;

@@ -180,6 +180,11 @@ impl Tokenizer {
         }
     }
 
+    /// Whether tokens are bytes put one after the other.
+    pub(crate) fn spells_bytes(&self) -> bool {
+        self.token_len(0).is_some()
+    }
+
     /// Whether a token begins at every lone space between visible ASCII characters, and what lies before it
     /// and after it is tokenised apart.
     pub(crate) fn splits_at_seams(&self) -> bool {

@@ -6,7 +6,7 @@ use std::thread;
 
 use aiperf_tokenize::corpus::{Pool, TokenPool};
 use aiperf_tokenize::seed::{Streams, stream};
-use aiperf_tokenize::{Corpus, CorpusKind, Text, Tokenizer};
+use aiperf_tokenize::{Corpus, CorpusKind, OpenOptions, Passage, Text, Tokenizer};
 
 const KINDS: [CorpusKind; 3] = [CorpusKind::Sonnet, CorpusKind::Coding, CorpusKind::Random];
 const IDENTITY: [u8; 32] = [7; 32];
@@ -128,4 +128,33 @@ fn the_random_pool_holds_what_decodes_and_is_not_special() {
     let mut window = Vec::new();
     TokenPool::of(&tokenizer, Pool::Ordinary).append(199_996, 4, &mut window);
     assert_eq!(window, [199_996, 199_997, 0, 1]);
+}
+
+/// A prompt of blocks and a window, put together as text and as tokens that are decoded at once.
+fn passages(corpus: &Corpus) -> (String, String) {
+    let tokenizer = corpus.tokenizer();
+    let blocks = corpus.blocks(3, &IDENTITY);
+    let mut passage = Passage::new(corpus, 0);
+    let mut tokens = Vec::new();
+    for (id, n) in [(-4, 0), (1, 1), (9, 512), (2, 7), (9, 512), (5, 20_000), (6, 2)] {
+        passage.push_block(&blocks, id, n);
+        blocks.append_tokens(id, n, &mut tokens);
+        passage.push_bare_block(&blocks, id + 1, n);
+        blocks.append_bare_tokens(id + 1, n, &mut tokens);
+    }
+    passage.push_window(&mut stream(1, "passage"), 333);
+    corpus.draw_window(&mut stream(1, "passage"), 333, &mut tokens);
+    (passage.finish(), tokenizer.decode(&tokens))
+}
+
+#[test]
+fn a_passage_is_what_decoding_its_tokens_gives() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/byte-bpe");
+    for name in ["builtin", "cl100k_base", "r50k_base", folder] {
+        let tokenizer = Tokenizer::open(name, &OpenOptions::default()).unwrap();
+        for kind in KINDS {
+            let (passage, decoded) = passages(&Corpus::open(kind, &tokenizer));
+            assert!(passage == decoded, "{name} {kind:?}");
+        }
+    }
 }

@@ -57,6 +57,30 @@ impl Blocks<'_> {
         }
     }
 
+    /// The bytes of [`Blocks::append_tokens`], for tokenizers whose tokens are bytes put one after the other.
+    pub(super) fn append_bytes(&self, id: i64, n: usize, bytes: &mut Vec<u8>) {
+        if n == 0 {
+            return;
+        }
+        let separator = self.corpus.tokenizer.block_separator();
+        if let Some(separator) = separator {
+            self.corpus.tokenizer.decode_into(&[separator], bytes);
+        }
+        self.append_bare_bytes(id, n - usize::from(separator.is_some()), bytes);
+    }
+
+    /// The bytes of [`Blocks::append_bare_tokens`], for the same tokenizers.
+    pub(super) fn append_bare_bytes(&self, id: i64, n: usize, bytes: &mut Vec<u8>) {
+        if let Source::Text(corpus) = &self.corpus.source {
+            let start = self.start(&mut self.streams.at(id.cast_unsigned()), corpus);
+            corpus.append_bytes(&self.corpus.tokenizer, start, n, bytes);
+        } else {
+            let mut tokens = Vec::with_capacity(n);
+            self.append_bare_tokens(id, n, &mut tokens);
+            self.corpus.tokenizer.decode_into(&tokens, bytes);
+        }
+    }
+
     /// Where a block begins: at a word where words begin tokens, so that the blocks of a prompt tokenise as they
     /// were made.
     fn start(&self, rng: &mut impl Rng, corpus: &super::TextCorpus) -> Position {

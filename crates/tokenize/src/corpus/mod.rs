@@ -8,6 +8,7 @@
 mod blocks;
 mod coding;
 mod exact;
+mod passage;
 mod random;
 mod shakespeare;
 mod text;
@@ -21,6 +22,7 @@ use crate::seed::Rng;
 
 pub use blocks::Blocks;
 pub use exact::{ExactText, Text};
+pub use passage::Passage;
 pub use random::{Pool, TokenPool};
 pub(crate) use text::TextCorpora;
 use text::{Position, TextCorpus};
@@ -82,6 +84,18 @@ impl Corpus {
                 corpus.append_tokens(&self.tokenizer, start, n, tokens);
             }
             Source::Tokens(pool) => pool.append(pool.draw(rng), n, tokens),
+        }
+    }
+
+    /// The bytes of [`Corpus::draw_window`], for tokenizers whose tokens are bytes put one after the other.
+    fn draw_window_bytes(&self, rng: &mut impl Rng, n: usize, bytes: &mut Vec<u8>) {
+        if let Source::Text(corpus) = &self.source {
+            let start = corpus.draw(&self.tokenizer, rng);
+            corpus.append_bytes(&self.tokenizer, start, n, bytes);
+        } else {
+            let mut tokens = Vec::with_capacity(n);
+            self.draw_window(rng, n, &mut tokens);
+            self.tokenizer.decode_into(&tokens, bytes);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Text corpora by chunk: what is tokenised, and windows of it.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::Tokenizer;
@@ -133,17 +134,42 @@ impl TextCorpus {
         n: usize,
         tokens: &mut Vec<u32>,
     ) {
-        let Position { mut chunk, token: mut begin } = start;
+        self.walk(tokenizer, start, n, |chunk, range| tokens.extend_from_slice(&chunk.tokens[range]));
+    }
+
+    /// Appends the bytes of `n` tokens from a position on, wrapping. For tokenizers whose tokens are bytes put one after
+    /// the other.
+    pub(super) fn append_bytes(&self, tokenizer: &Tokenizer, start: Position, n: usize, bytes: &mut Vec<u8>) {
+        self.walk(tokenizer, start, n, |chunk, range| match &chunk.ends {
+            Some(ends) => {
+                bytes.extend_from_slice(
+                    &chunk.text.as_bytes()[begin(ends, range.start)..begin(ends, range.end)],
+                );
+            }
+            None => tokenizer.decode_into(&chunk.tokens[range], bytes),
+        });
+    }
+
+    /// Calls `visit` with each stretch of `n` tokens from a position on, wrapping.
+    fn walk(
+        &self,
+        tokenizer: &Tokenizer,
+        start: Position,
+        n: usize,
+        mut visit: impl FnMut(&Chunk, Range<usize>),
+    ) {
+        let Position { mut chunk, mut token } = start;
         let mut left = n;
         let mut without_progress = 0;
         while left > 0 && without_progress <= self.chunks.len() {
-            let all = &self.chunk(tokenizer, chunk).tokens;
-            let take = left.min(all.len().saturating_sub(begin));
-            tokens.extend_from_slice(&all[begin.min(all.len())..][..take]);
+            let here = self.chunk(tokenizer, chunk);
+            let from = token.min(here.tokens.len());
+            let take = left.min(here.tokens.len() - from);
+            visit(here, from..from + take);
             left -= take;
             without_progress = if take == 0 { without_progress + 1 } else { 0 };
             chunk = self.next(chunk);
-            begin = 0;
+            token = 0;
         }
     }
 }
