@@ -22,6 +22,7 @@ use crate::feed::PreparedSize;
 use crate::inputs::{InputEntry, Inputs};
 use crate::queue::{Exit, Inlet, Limits, queue};
 use crate::record::Recorder;
+use crate::share::Share;
 use crate::spill::Spill;
 
 /// Lines are handed to the file in batches of about this size.
@@ -193,21 +194,28 @@ impl Worker {
 
     fn run(mut self, jobs: &Receiver<PrepareJob>, exchanges: &Exit) -> Store {
         let mut looks = 0;
+        let mut share = Share::default();
         let (mut jobs_open, mut exchanges_open) = (true, true);
         while jobs_open || exchanges_open {
             // Prompts first: a late one delays the load, a late record delays nothing.
             match jobs.try_recv() {
                 Ok(job) => {
+                    let begin = now();
                     self.prepare(job);
-                    // One record per prompt: where prompts are late all the time, records would wait for the end.
-                    if let Ok(weighed) = exchanges.receiver().try_recv() {
+                    let made = now();
+                    share.prompt(made.saturating_since(begin));
+                    // Now and then a record: where prompts are late all the time, records would wait for the end.
+                    if share.allows_record()
+                        && let Ok(weighed) = exchanges.receiver().try_recv()
+                    {
                         self.finish(exchanges.take(weighed));
+                        share.record(now().saturating_since(made));
                         self.hand_over(0);
                         looks = 0;
                     }
                     continue;
                 }
-                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Empty) => share.idle(),
                 Err(TryRecvError::Disconnected) => jobs_open = false,
             }
             match exchanges.receiver().try_recv() {

@@ -12,6 +12,7 @@ mod proxy;
 mod queue;
 mod record;
 mod run;
+mod share;
 mod signals;
 mod spill;
 mod story;
