@@ -101,6 +101,21 @@ fn subagents_stay_subagents() {
 }
 
 #[test]
+fn equal_numbers_in_two_traces_are_different_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(data().join("weka_trace.json")).unwrap();
+    std::fs::write(folder.path().join("a.json"), &text).unwrap();
+    std::fs::write(folder.path().join("b.json"), text.replace("weka-demo", "weka-other")).unwrap();
+    let one = to_json(&looked_at("weka_trace.json", FileFormat::WekaTrace));
+    let two = to_json(&looked_at(folder.path().to_str().unwrap(), FileFormat::WekaTrace));
+    assert_eq!(two["total_requests"], 10);
+    assert_eq!(two["cache_hit_rate"], one["cache_hit_rate"]);
+    for key in ["working_set_blocks", "working_set_tokens"] {
+        assert_eq!(two[key].as_u64(), one[key].as_u64().map(|count| count * 2), "{key}");
+    }
+}
+
+#[test]
 fn a_tokenizer_turns_characters_into_tokens() {
     let survey = Survey::figures();
     let file = FileDataset::new(data().join("single_turn.jsonl"), FileFormat::SingleTurn);

@@ -262,11 +262,14 @@ pub(crate) const CASES: &[Case] = &[
         "--endpoint-type chat --custom-dataset-type mooncake_trace --synthesis-prefix-len-multiplier 0.5",
     ),
     case("dag", "dag.jsonl", "--endpoint-type chat --custom-dataset-type dag_jsonl --concurrency 1"),
-    drawn(case(
-        "random_pool-folder",
-        "random_pool_dir",
-        "--endpoint-type chat --custom-dataset-type random_pool --concurrency 1 --num-conversations 4",
-    )),
+    intended(
+        "each client draws other entries, some of which have two texts",
+        drawn(case(
+            "random_pool-folder",
+            "random_pool_dir",
+            "--endpoint-type chat --custom-dataset-type random_pool --concurrency 1 --num-conversations 4",
+        )),
+    ),
     intended(
         "each client draws other entries, and an entry of two texts is a list of prompts",
         drawn(case(

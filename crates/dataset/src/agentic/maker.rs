@@ -117,16 +117,17 @@ impl MakeNode for Maker {
     }
 
     fn facts(&self, index: usize) -> Result<Vec<TurnFacts>, DatasetError> {
-        Ok(self.lines[index]
-            .calls
-            .iter()
-            .map(|call| TurnFacts {
-                input_tokens: Some(call.request.input),
-                output_tokens: Some(call.request.output),
-                hash_ids: call.request.ids.iter().collect(),
-                ..TurnFacts::default()
-            })
-            .collect())
+        let Line { trace, calls, .. } = &self.lines[index];
+        let [a, b, c, d, e, f, g, h, ..] = trace.identity;
+        let facts = |call: &Call| TurnFacts {
+            input_tokens: Some(call.request.input),
+            output_tokens: Some(call.request.output),
+            hash_ids: call.request.ids.iter().collect(),
+            hash_scope: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            block_size: Some(trace.block_size),
+            ..TurnFacts::default()
+        };
+        Ok(calls.iter().map(facts).collect())
     }
 
     fn place(&self, index: usize, turn: usize) -> Option<(PathBuf, Place)> {
