@@ -245,6 +245,20 @@ impl Sources {
         reference: &Reference,
         work: impl Future<Output = Result<T, Problem>>,
     ) -> Result<T, SourceError> {
+        self.about(reference.redacted(), work)
+    }
+
+    /// Whether only what was downloaded is used.
+    pub fn is_offline(&self) -> bool {
+        self.settings.offline
+    }
+
+    /// As [`Sources::run`], for something that is named so in errors.
+    pub(crate) fn about<T>(
+        &self,
+        name: String,
+        work: impl Future<Output = Result<T, Problem>>,
+    ) -> Result<T, SourceError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let result = match runtime {
             Ok(runtime) => runtime.block_on(async {
@@ -256,7 +270,7 @@ impl Sources {
             }),
             Err(error) => Err(Problem::Connect { host: "the network".into(), cause: error.to_string() }),
         };
-        result.map_err(|problem| problem.about(reference.redacted()))
+        result.map_err(|problem| problem.about(name))
     }
 }
 

@@ -226,6 +226,10 @@ impl State {
         let (name, rest, is_api) = match parts.as_slice() {
             ["api", "datasets", org, repo, rest @ ..] => (format!("{org}/{repo}"), rest, true),
             ["datasets", org, repo, "resolve", rest @ ..] => (format!("{org}/{repo}"), rest, false),
+            // A repository is found as either kind.
+            ["api", "models"] => return self.search(request),
+            ["api", "models", org, repo, rest @ ..] => (format!("{org}/{repo}"), rest, true),
+            [org, repo, "resolve", rest @ ..] => (format!("{org}/{repo}"), rest, false),
             _ => return error(404, "", "Not found"),
         };
         let Some(repo) = self.repos.get(&name).filter(|repo| !repo.private || token.is_some()) else {
@@ -252,6 +256,14 @@ impl State {
             }
             _ => error(404, "", "Not found"),
         }
+    }
+
+    /// Models whose names hold what is searched; the later in order, the more downloads.
+    fn search(&self, request: &Request) -> Answer {
+        let query = request.target.split_once('?').map_or("", |(_, query)| query);
+        let text = query.split('&').find_map(|pair| pair.strip_prefix("search=")).unwrap_or_default();
+        let found = (1..).zip(self.repos.keys()).filter(|(_, name)| name.contains(text));
+        Answer::json(&found.map(|(rank, name)| json!({ "id": name, "downloads": rank * 100 })).collect())
     }
 
     fn tree(&self, repo: &StubRepo, revision: &str, folder: &str, request: &Request) -> Answer {

@@ -15,7 +15,9 @@ pub enum TokenizerError {
     /// A hub repository that is not in the local cache.
     #[error(
         "tokenizer `{name}` (revision {revision}) is not in the local Hugging Face cache; searched: {searched}. \
-         This version does not download: run `hf download {name} tokenizer.json`, or give --tokenizer PATH, \
+         It is downloaded unless HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE or \
+         AIPERF_DATASET_REMOTE_OFFLINE is set: unset these, run `hf download {name} tokenizer.json`, or give \
+         --tokenizer PATH, \
          --tokenizer builtin, or --use-server-token-count"
     )]
     NotCached {

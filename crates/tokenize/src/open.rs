@@ -43,6 +43,37 @@ impl Tokenizer {
     }
 }
 
+/// Where a tokenizer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On this machine, or nowhere: [`Tokenizer::open`] tells.
+    Here,
+    /// In a repository of the hub that is not in the cache, or without a tokenizer there.
+    Repository,
+    /// Unknown: a name without an owner.
+    ShortName,
+}
+
+impl Place {
+    /// Where `source` is, without reading it.
+    pub fn of(source: &str, options: &OpenOptions) -> Place {
+        let path = hub_cache::expand_home(Path::new(source));
+        let named = source == "builtin" || ranks::Encoding::named(source).is_some();
+        if named || path.exists() || is_path(source) {
+            return Place::Here;
+        }
+        let folders = options.hub_caches.clone().unwrap_or_else(hub_cache::folders);
+        let revision = options.revision.as_deref().unwrap_or("main");
+        match hub_cache::find(&folders, source, revision) {
+            Ok(snapshot) if files::tokenizer_file(&files::names_in(&snapshot.folder)).is_some() => {
+                Place::Here
+            }
+            _ if source.contains('/') => Place::Repository,
+            _ => Place::ShortName,
+        }
+    }
+}
+
 /// Whether something that does not exist was meant as a path.
 fn is_path(source: &str) -> bool {
     source.starts_with(['.', '~', '/'])
@@ -79,9 +110,7 @@ fn read_folder(name: &str, folder: &Path, commit: Option<String>) -> Result<Toke
     let names = files::names_in(folder);
     match files::tokenizer_file(&names) {
         Some(file) => read_file(name, &folder.join(file), commit),
-        None => {
-            Err(TokenizerError::NoTokenizerFile { folder: folder.to_owned(), found: what_lies_in(&names) })
-        }
+        None => Err(TokenizerError::no_tokenizer_in(folder.to_owned(), &names)),
     }
 }
 
@@ -102,6 +131,13 @@ fn read_file(name: &str, file: &Path, commit: Option<String>) -> Result<Tokenize
     };
     let template = template.map(|template| template.with_tokens(&[&settings.specials, &settings.config]));
     Ok(Tokenizer::from_loaded(name, commit, Loaded { tokenizer, separator, template }))
+}
+
+impl TokenizerError {
+    /// A folder or repository that holds `names` and no tokenizer.
+    pub fn no_tokenizer_in(folder: PathBuf, names: &[String]) -> TokenizerError {
+        TokenizerError::NoTokenizerFile { folder, found: what_lies_in(names) }
+    }
 }
 
 fn what_lies_in(names: &[String]) -> String {

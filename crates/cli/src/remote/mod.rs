@@ -3,6 +3,7 @@
 mod formats;
 mod progress;
 mod signals;
+pub(crate) mod tokenizers;
 mod view;
 
 use std::cell::{OnceCell, RefCell};

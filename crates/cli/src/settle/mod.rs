@@ -38,7 +38,7 @@ pub struct Note {
 }
 
 impl Note {
-    fn info(text: impl Into<String>) -> Note {
+    pub(crate) fn info(text: impl Into<String>) -> Note {
         Note { warning: false, text: text.into() }
     }
 

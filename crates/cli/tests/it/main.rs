@@ -15,6 +15,7 @@ mod options_of_formats;
 mod program;
 mod refusals;
 mod remote;
+mod remote_tokenizers;
 mod support;
 mod synthesize_trace;
 mod synthetic_media;

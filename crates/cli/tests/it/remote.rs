@@ -15,24 +15,24 @@ const TRACE: &[u8] =
 const MANIFEST: &[u8] = b"{\"path\": \"trace.jsonl\", \"format\": \"mooncake_trace\", \"block_size\": 512}";
 
 /// A machine with an empty home.
-struct Machine {
-    home: TempDir,
+pub(crate) struct Machine {
+    pub(crate) home: TempDir,
     variables: Vec<(String, String)>,
 }
 
 impl Machine {
-    fn new(hub: &StubHub) -> Machine {
+    pub(crate) fn new(hub: &StubHub) -> Machine {
         Machine {
             home: tempfile::tempdir().unwrap(),
             variables: vec![("HF_ENDPOINT".into(), hub.endpoint()), ("HF_TOKEN".into(), "hf_good".into())],
         }
     }
 
-    fn set(&mut self, name: &str, value: &str) {
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.variables.push((name.into(), value.into()));
     }
 
-    fn aiperf(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn aiperf(&self, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_aiperf"))
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -45,19 +45,19 @@ impl Machine {
             .unwrap()
     }
 
-    fn profile(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn profile(&self, arguments: &[&str]) -> Output {
         let common =
             ["profile", "--model", "m", "--url", "mock://?ttft=1ms&itl=0ms", "--output-artifact-dir", "out"];
         self.aiperf(&[&common[..], arguments].concat())
     }
 
-    fn summary(&self) -> Value {
+    pub(crate) fn summary(&self) -> Value {
         let text = std::fs::read(self.home.path().join("out/profile_export_aiperf.json")).unwrap();
         serde_json::from_slice(&text).unwrap()
     }
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

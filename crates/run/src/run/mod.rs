@@ -66,12 +66,17 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     end
 }
 
-fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputError> {
+/// Whether a run counts or makes tokens itself.
+pub fn needs_tokenizer(config: &RunConfig) -> bool {
     let makes_text = match &config.dataset.source {
         DatasetSource::Synthetic(_) => true,
         DatasetSource::File(file) => aiperf_dataset::format(file.format).makes_text,
     };
-    if config.endpoint.use_server_token_count && !makes_text {
+    makes_text || !config.endpoint.use_server_token_count
+}
+
+fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputError> {
+    if !needs_tokenizer(config) {
         return Ok(None);
     }
     Ok(Some(match &config.tokenizer.source {

@@ -192,6 +192,34 @@ impl HubCache {
         is_commit(commit) && self.repo().join("snapshots").join(commit).is_dir()
     }
 
+    /// Where the files of a commit lie.
+    pub(crate) fn snapshot(&self, commit: &str) -> PathBuf {
+        self.repo().join("snapshots").join(commit)
+    }
+
+    /// The lock of a file's blob.
+    pub(crate) fn lock_of(&self, file: &Entry) -> Option<PathBuf> {
+        let etag = file.etag.as_deref().filter(|etag| promise(etag).is_some())?;
+        Some(self.root.join(".locks").join(&self.folder).join(format!("{etag}.lock")))
+    }
+
+    /// A file to fetch into.
+    pub(crate) fn temp_of(&self, file: &Entry) -> io::Result<TempFile> {
+        self.prepare()?;
+        let blobs = self.repo().join("blobs");
+        temp::sweep(&blobs, |name| name.ends_with(".incomplete"));
+        let etag = file.etag.as_deref().unwrap_or("file");
+        TempFile::create(&blobs, &format!("{etag}."), ".incomplete")
+    }
+
+    /// Gives a fetched file its name, and its place in a commit; where it lies then.
+    pub(crate) fn publish_at(&self, commit: &str, file: &Entry, temp: TempFile) -> io::Result<PathBuf> {
+        // Invariant: entries of a Hub have an etag that is a digest.
+        let etag = file.etag.as_deref().unwrap_or_default();
+        temp.place(&self.blob(etag))?;
+        self.place(commit, file)
+    }
+
     /// Whether a path of a snapshot is a folder.
     pub(crate) fn is_folder(&self, commit: &str, path: &str) -> bool {
         if path.is_empty() {
@@ -316,23 +344,15 @@ impl Store for HubCache {
     }
 
     fn lock(&self, _: &Plan, file: Option<&Entry>) -> Option<PathBuf> {
-        let etag = file?.etag.as_deref().filter(|etag| promise(etag).is_some())?;
-        Some(self.root.join(".locks").join(&self.folder).join(format!("{etag}.lock")))
+        self.lock_of(file?)
     }
 
     fn temp(&self, _: &Plan, file: &Entry) -> io::Result<TempFile> {
-        self.prepare()?;
-        let blobs = self.repo().join("blobs");
-        temp::sweep(&blobs, |name| name.ends_with(".incomplete"));
-        let etag = file.etag.as_deref().unwrap_or("file");
-        TempFile::create(&blobs, &format!("{etag}."), ".incomplete")
+        self.temp_of(file)
     }
 
     fn publish(&self, plan: &Plan, file: &Entry, temp: TempFile, _: &Digests) -> io::Result<PathBuf> {
-        // Invariant: entries of a Hub have an etag that is a digest.
-        let etag = file.etag.as_deref().unwrap_or_default();
-        temp.place(&self.blob(etag))?;
-        self.place(commit_of(plan), file)
+        self.publish_at(commit_of(plan), file, temp)
     }
 
     fn discard(&self, plan: &Plan, file: &Entry, path: &Path) -> io::Result<()> {

@@ -104,18 +104,15 @@ pub(crate) fn tokenizer_file(names: &[String]) -> Option<&String> {
     KINDS.iter().find_map(|kind| (kind.find)(names))
 }
 
-/// Whether a file of a repository is one that a tokenizer is made of.
-pub fn is_tokenizer_file(name: &str) -> bool {
-    const BESIDE: [&str; 7] = [
-        "tokenizer_config.json",
-        "special_tokens_map.json",
-        "added_tokens.json",
-        "chat_template.jinja",
-        "tokenizer.json",
-        "vocab.json",
-        "merges.txt",
-    ];
-    BESIDE.contains(&name) || KINDS.iter().any(|kind| (kind.find)(&[name.to_owned()]).is_some())
+/// The files of a repository that its tokenizer is made of; `None` when there is no tokenizer among `names`.
+pub fn tokenizer_files(names: &[String]) -> Option<Vec<&str>> {
+    const BESIDE: [&str; 4] =
+        ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"];
+    let file = tokenizer_file(names)?;
+    let needed = |name: &&str| {
+        *name == file || BESIDE.contains(name) || (file == "vocab.json" && *name == "merges.txt")
+    };
+    Some(names.iter().map(String::as_str).filter(needed).collect())
 }
 
 /// Reads the tokenizer file at `path`; `None` when it is of no kind that is read.

@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::remote::Anywhere;
+use crate::remote::tokenizers;
 use crate::settle::{Note, Settled, settle};
 use crate::typed::Typed;
 use crate::usage::UsageError;
@@ -26,7 +27,8 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
         }
     };
     // Before anything is read: a file may take its time. A transfer hears signals by itself, and cleans up.
-    let is_remote = typed.text("--input-file").is_some_and(Reference::is_reference);
+    let is_remote =
+        typed.text("--input-file").is_some_and(Reference::is_reference) || tokenizers::may_download(&typed);
     let early = if is_remote { None } else { Some(Signals::install()) };
     let environment = Environment::of_process();
     let data = Anywhere::new(&environment);
@@ -50,6 +52,11 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
             return (&error).into();
         }
     };
+    let searches = typed.text("--tokenizer").is_some();
+    if let Err(failure) = tokenizers::bring(&environment, &mut config, searches, &mut notes) {
+        print::err(&format!("error: {}\n", redact_text(&failure.text)));
+        return failure.status;
+    }
     match early.unwrap_or_else(Signals::install) {
         Ok(signals) => execute(config, &notes, &signals),
         Err(error) => {

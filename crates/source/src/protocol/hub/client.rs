@@ -12,6 +12,7 @@ use url::Url;
 use super::answers::{Asked, classify, not_a_hub};
 use crate::error::Problem;
 use crate::http::{Body, Failure, Http, MOST_HOPS, header, host_of, redirect_target, retrying};
+use crate::models::FoundModel;
 use crate::protocol::{Entry, Range};
 use crate::reference::is_commit;
 use crate::settings::{HubSettings, Patience};
@@ -45,6 +46,10 @@ pub(crate) struct Repo {
 impl Repo {
     pub(crate) fn dataset(org: &str, repo: &str) -> Repo {
         Repo { kind: RepoKind::Dataset, name: format!("{org}/{repo}") }
+    }
+
+    pub(crate) fn model(name: &str) -> Repo {
+        Repo { kind: RepoKind::Model, name: name.to_owned() }
     }
 
     /// The folder of its files in the cache.
@@ -133,6 +138,20 @@ impl Client {
             return Err(not_a_hub(&self.settings.endpoint, "a revision that is no commit"));
         }
         Ok(found.sha)
+    }
+
+    /// Model repositories whose names hold `text`.
+    pub(crate) async fn search_models(&self, text: &str) -> Result<Vec<FoundModel>, Problem> {
+        let mut url = self.url("api/models")?;
+        url.query_pairs_mut()
+            .append_pair("search", text)
+            .append_pair("sort", "downloads")
+            .append_pair("direction", "-1")
+            .append_pair("limit", "100");
+        let repo = Repo::model(text);
+        let asked = Asked { repo: &repo, revision: "main", path: None, pinned: false };
+        let (bytes, _) = self.json(Method::GET, &url, None, &asked).await?;
+        self.parsed(&bytes)
     }
 
     /// What lies at some paths; those that do not exist are left out.

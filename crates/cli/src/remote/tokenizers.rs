@@ -1,0 +1,125 @@
+//! Tokenizers of the Hub: from a name to files in the cache, before anything is counted.
+
+use std::path::PathBuf;
+
+use aiperf_config::{RunConfig, TokenizerSource};
+use aiperf_source::{FoundModel, SourceError, Sources, printable};
+use aiperf_tokenize::{OpenOptions, Place, TokenizerError, tokenizer_files};
+
+use crate::environment::Environment;
+use crate::exit::ExitStatus;
+use crate::settle::Note;
+use crate::typed::Typed;
+
+/// The Python libraries' own word for offline.
+const OFFLINE: &str = "TRANSFORMERS_OFFLINE";
+
+/// Why a tokenizer cannot be had, and how the program ends.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) text: String,
+    pub(crate) status: ExitStatus,
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Failure {
+        let text = format!(
+            "tokenizer: {error} Or give --tokenizer a path or `builtin`, or use --use-server-token-count"
+        );
+        Failure { text, status: (&error).into() }
+    }
+}
+
+fn usage(text: String) -> Failure {
+    Failure { text, status: ExitStatus::Usage }
+}
+
+/// Whether the names on a command line may have to be looked for on the Hub.
+pub(crate) fn may_download(typed: &Typed) -> bool {
+    let options = OpenOptions {
+        revision: typed.text("--tokenizer-revision").map(str::to_owned),
+        ..OpenOptions::default()
+    };
+    let name = typed.text("--tokenizer").or_else(|| typed.text("--model"));
+    name.is_some_and(|name| Place::of(name, &options) != Place::Here)
+}
+
+/// Brings the tokenizer of a run into the cache where it is not there yet, and puts its name and commit in its place.
+/// `searches` tells whether a name without an owner may be searched: only `--tokenizer` says so, a model's name does not.
+pub(crate) fn bring(
+    environment: &Environment,
+    config: &mut RunConfig,
+    searches: bool,
+    notes: &mut Vec<Note>,
+) -> Result<(), Failure> {
+    let TokenizerSource::Named(name) = &config.tokenizer.source else { return Ok(()) };
+    let revision = config.tokenizer.revision.clone();
+    let options = OpenOptions { revision: Some(revision.clone()), ..OpenOptions::default() };
+    let place = Place::of(name, &options);
+    let asks = place == Place::Repository || (place == Place::ShortName && searches);
+    if !asks || !aiperf_run::needs_tokenizer(config) {
+        return Ok(());
+    }
+    let failed = |problem: aiperf_source::Problem| Failure::from(problem.about(name.clone()));
+    let (sources, _signals) = super::sources(environment).map_err(failed)?;
+    let offline = environment
+        .variables
+        .get(OFFLINE)
+        .is_some_and(|text| ["1", "true", "yes", "on"].iter().any(|yes| text.eq_ignore_ascii_case(yes)));
+    if offline || sources.is_offline() {
+        // Opening it says where it was looked for.
+        return Ok(());
+    }
+    let name = if place == Place::ShortName { search(&sources, name)? } else { name.clone() };
+    let listing = sources.model(&name, &revision)?;
+    let names = listing.names();
+    let Some(files) = tokenizer_files(&names) else {
+        let shown: Vec<String> = names.iter().map(|name| printable(name)).collect();
+        return Err(usage(TokenizerError::no_tokenizer_in(PathBuf::from(&name), &shown).to_string()));
+    };
+    sources.model_files(&listing, &files)?;
+    notes.push(Note::info(format!("tokenizer {name} is used at commit {}", listing.commit)));
+    config.tokenizer.source = TokenizerSource::Named(name);
+    config.tokenizer.revision = listing.commit;
+    Ok(())
+}
+
+/// The repository that a name without an owner stands for.
+fn search(sources: &Sources, name: &str) -> Result<String, Failure> {
+    let found = sources.find_models(name)?;
+    choose(&found, name).map(str::to_owned).ok_or_else(|| {
+        let near: Vec<String> = found.iter().take(5).map(|model| printable(&model.id)).collect();
+        let near = if near.is_empty() { "none".to_owned() } else { near.join(", ") };
+        usage(format!(
+            "--tokenizer {name} names no repository of the Hub; near it are: {near}. Give --tokenizer one of these, a \
+             path, or `builtin`, or use --use-server-token-count"
+        ))
+    })
+}
+
+/// The one of this name, in any case; else the most downloaded that ends in it. `found` is in order of downloads.
+fn choose<'found>(found: &'found [FoundModel], name: &str) -> Option<&'found str> {
+    let same = found.iter().find(|model| model.id.eq_ignore_ascii_case(name));
+    let ends = || {
+        found
+            .iter()
+            .find(|model| model.id.rsplit_once('/').is_some_and(|(_, last)| last.eq_ignore_ascii_case(name)))
+    };
+    same.or_else(ends).map(|model| model.id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_is_the_same_name_or_else_the_most_downloaded_that_ends_in_it() {
+        let models = |ids: &[&str]| -> Vec<FoundModel> {
+            ids.iter().map(|id| FoundModel { id: (*id).to_owned(), downloads: 1 }).collect()
+        };
+        let found = models(&["big/xgpt2", "openai-community/gpt2", "other/gpt2"]);
+        assert_eq!(choose(&found, "GPT2"), Some("openai-community/gpt2"));
+        assert_eq!(choose(&found, "gpt"), None);
+        assert_eq!(choose(&models(&["a/gpt2", "gpt2"]), "gpt2"), Some("gpt2"));
+    }
+}

@@ -1,0 +1,134 @@
+//! Files of a model repository on the Hub: those that are asked for, at one commit, in the cache.
+
+use std::path::PathBuf;
+
+use crate::cache::hub::HubCache;
+use crate::digest::Promise;
+use crate::error::{Problem, SourceError};
+use crate::events::Event;
+use crate::lock;
+use crate::names;
+use crate::protocol::hub::Hub;
+use crate::protocol::hub::client::Repo;
+use crate::protocol::{Entry, Range};
+use crate::settings::HUB_CACHE_VARIABLE;
+use crate::sources::Sources;
+use crate::transfer::{self, Meter, Order, disk_problem};
+
+/// What lies at the root of a model repository at one commit.
+#[derive(Clone, Debug)]
+pub struct ModelListing {
+    /// The repository.
+    pub name: String,
+    /// The commit that the revision was.
+    pub commit: String,
+    entries: Vec<Entry>,
+}
+
+impl ModelListing {
+    /// The names of its files, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.entries.iter().map(|entry| entry.path.clone()).collect()
+    }
+}
+
+/// A repository that a search found.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+pub struct FoundModel {
+    /// Its name, with its owner.
+    pub id: String,
+    /// Downloads of the last month.
+    #[serde(default)]
+    pub downloads: u64,
+}
+
+impl Sources {
+    /// Fixes the version of a model repository and lists its root.
+    pub fn model(&self, name: &str, revision: &str) -> Result<ModelListing, SourceError> {
+        self.about(name.to_owned(), async {
+            let repo = Repo::model(name);
+            let cache = HubCache::new(&self.settings.hub, &repo);
+            let commit = self.hub().commit(&repo, revision).await?;
+            if commit != revision {
+                cache.keep_ref(revision, &commit);
+            }
+            let items = self.hub().tree(&repo, &commit, "", false).await?;
+            let files =
+                items.into_iter().filter(|item| !item.is_folder() && names::fault(&item.path).is_none());
+            let mut entries = files.map(Hub::entry).collect::<Result<Vec<_>, _>>()?;
+            entries.sort_by(|one, other| one.path.cmp(&other.path));
+            Ok(ModelListing { name: name.to_owned(), commit, entries })
+        })
+    }
+
+    /// Brings some files of a listing into the cache, verified; the folder they lie in.
+    pub fn model_files(&self, listing: &ModelListing, wanted: &[&str]) -> Result<PathBuf, SourceError> {
+        self.about(listing.name.clone(), async {
+            let repo = Repo::model(&listing.name);
+            let cache = HubCache::new(&self.settings.hub, &repo);
+            let missing: Vec<&Entry> = listing
+                .entries
+                .iter()
+                .filter(|entry| wanted.contains(&entry.path.as_str()))
+                .filter(|entry| !cache.has_file(&listing.commit, entry))
+                .collect();
+            let bytes = missing.iter().map(|entry| entry.size).sum();
+            self.events.send(Event::Start { files: missing.len(), bytes });
+            let mut meter = Meter::new(self.events.clone());
+            let mut brought = Ok(());
+            for entry in missing {
+                brought = self.model_file(&repo, &cache, &listing.commit, entry, &mut meter).await;
+                if brought.is_err() {
+                    break;
+                }
+            }
+            self.events.send(Event::End);
+            brought.map(|()| cache.snapshot(&listing.commit))
+        })
+    }
+
+    async fn model_file(
+        &self,
+        repo: &Repo,
+        cache: &HubCache,
+        commit: &str,
+        entry: &Entry,
+        meter: &mut Meter,
+    ) -> Result<(), Problem> {
+        let disk = |error: std::io::Error| disk_problem(&self.settings.hub.cache, &error, HUB_CACHE_VARIABLE);
+        let patience = &self.settings.patience;
+        let _lock = match cache.lock_of(entry) {
+            Some(path) => Some(lock::acquire(&path, patience, &self.events, disk).await?),
+            None => None,
+        };
+        // Whoever held the lock may have brought it.
+        if cache.has_file(commit, entry) {
+            return Ok(());
+        }
+        let temp = cache.temp_of(entry).map_err(disk)?;
+        let promises: Vec<(Promise, String)> =
+            entry.promise.iter().map(|promise| (promise.clone(), "its source".to_owned())).collect();
+        let order = Order {
+            name: &entry.path,
+            size: entry.size,
+            promises: &promises,
+            resumes: entry.etag.is_some(),
+            variable: HUB_CACHE_VARIABLE,
+        };
+        let (temp, _) = transfer::fetch(&order, temp, patience, meter, async |start| {
+            self.hub().open(repo, commit, entry, Range { start, end: None }).await
+        })
+        .await?;
+        cache.publish_at(commit, entry, temp).map_err(disk)?;
+        Ok(())
+    }
+
+    /// The model repositories whose names hold `text`, the most downloaded first.
+    pub fn find_models(&self, text: &str) -> Result<Vec<FoundModel>, SourceError> {
+        self.about(text.to_owned(), async {
+            let mut found = self.hub().search_models(text).await?;
+            found.sort_by_key(|model| std::cmp::Reverse(model.downloads));
+            Ok(found)
+        })
+    }
+}
