@@ -224,12 +224,12 @@ impl State {
             return error(401, "", "Invalid credentials in Authorization header");
         }
         let (name, rest, is_api) = match parts.as_slice() {
-            ["api", "datasets", org, repo, rest @ ..] => (format!("{org}/{repo}"), rest, true),
-            ["datasets", org, repo, "resolve", rest @ ..] => (format!("{org}/{repo}"), rest, false),
             // A repository is found as either kind.
             ["api", "models"] => return self.search(request),
-            ["api", "models", org, repo, rest @ ..] => (format!("{org}/{repo}"), rest, true),
-            [org, repo, "resolve", rest @ ..] => (format!("{org}/{repo}"), rest, false),
+            ["api", "datasets" | "models", org, repo, rest @ ..] => (format!("{org}/{repo}"), rest, true),
+            ["datasets", org, repo, "resolve", rest @ ..] | [org, repo, "resolve", rest @ ..] => {
+                (format!("{org}/{repo}"), rest, false)
+            }
             _ => return error(404, "", "Not found"),
         };
         let Some(repo) = self.repos.get(&name).filter(|repo| !repo.private || token.is_some()) else {

@@ -3,6 +3,8 @@
 //! `cargo run --example agree -- FOLDER...`: each folder holds a tokenizer and `vectors.json`, a list of
 //! `[text, tokens, decoded text or null]`.
 
+#![expect(clippy::print_stdout, reason = "what it is for")]
+
 use std::process::ExitCode;
 
 use aiperf_tokenize::{OpenOptions, Tokenizer};
