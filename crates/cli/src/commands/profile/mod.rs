@@ -32,7 +32,7 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
     let early = if is_remote { None } else { Some(Signals::install()) };
     let environment = Environment::of_process();
     let data = Anywhere::new(&environment);
-    let Settled { mut config, notes } = match settle(&typed, &environment, &data) {
+    let Settled { mut config, mut notes } = match settle(&typed, &environment, &data) {
         Ok(settled) => settled,
         Err(error) => {
             print::err(&error.report());
