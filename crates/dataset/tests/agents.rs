@@ -407,6 +407,19 @@ fn rounds_reuse_the_blocks_of_their_prefix_in_the_order_of_their_times() {
     assert_eq!(ids[2], ids[1][..5]);
 }
 
+/// <https://github.com/callanjfox/kv-cache-tester>: block numbers count from 0 in every session.
+#[test]
+fn sessions_that_share_nothing_share_no_text() {
+    let mut other = round("b", 0, 10, 64 * 4, 0);
+    other["user"] = json!("another");
+    let dataset = rounds(&[round("a", 0, 10, 64 * 4, 0), other]);
+    let [one, two] = all(dataset.as_ref()).try_into().unwrap();
+    let (one, two) = (sent(&one, 0).remove(0).1, sent(&two, 0).remove(0).1);
+    assert_ne!(one.get(..100), two.get(..100));
+    let scopes = [0, 1].map(|index| dataset.facts(index, 0..1).unwrap()[0].hash_scope);
+    assert_ne!(scopes[0], scopes[1]);
+}
+
 #[test]
 fn the_tightest_call_wins_and_children_of_children_stay_by_themselves() {
     let mut outer = round("outer", 0, 0, 64, 0);

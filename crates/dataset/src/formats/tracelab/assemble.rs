@@ -8,6 +8,7 @@ use aiperf_config::AgentReplay;
 
 use super::round::{Round, ToolCall};
 use crate::agentic::{Agent, BlockIds, Item, Request, Trace};
+use crate::identity::Identity;
 use crate::{DatasetError, Place};
 
 /// Longest id of a trace.
@@ -108,12 +109,19 @@ pub(super) fn traces(
             block_size,
             head: 0,
             items: items.into_iter().map(|(_, item)| item).collect(),
-            identity: *identity,
+            identity: own(identity, &ids[number]),
             file: file.to_owned(),
             place: session.place.clone(),
         });
     }
     Ok(traces)
+}
+
+/// The numbers of blocks count from 0 in each trace, so each has texts of its own.
+fn own(identity: &[u8; 32], id: &str) -> [u8; 32] {
+    let mut own = Identity::default();
+    own.add(&serde_json::Value::from(format!("{identity:?} {id}")).to_string());
+    own.finish()
 }
 
 /// Which sessions ran inside a call of another one. What ran inside such a session stays by itself.
