@@ -118,12 +118,12 @@ impl MakeNode for Maker {
 
     fn facts(&self, index: usize) -> Result<Vec<TurnFacts>, DatasetError> {
         let Line { trace, calls, .. } = &self.lines[index];
-        let [a, b, c, d, e, f, g, h, ..] = trace.identity;
+        let (scope, _) = trace.identity.as_chunks::<8>();
         let facts = |call: &Call| TurnFacts {
             input_tokens: Some(call.request.input),
             output_tokens: Some(call.request.output),
             hash_ids: call.request.ids.iter().collect(),
-            hash_scope: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            hash_scope: u64::from_le_bytes(scope[0]),
             block_size: Some(trace.block_size),
             ..TurnFacts::default()
         };
