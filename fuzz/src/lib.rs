@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use aiperf_config::{EndpointKind, FileFormat};
 use aiperf_dataset::fuzz::{fuzz_columns, fuzz_detect, fuzz_format, fuzz_from_run, fuzz_records};
 use aiperf_endpoint::fuzzing;
-use aiperf_source::fuzz::{fuzz_manifest, fuzz_names, fuzz_reference};
+use aiperf_source::fuzz::{fuzz_listing, fuzz_manifest, fuzz_names, fuzz_reference};
 
 /// A named function of bytes, and where examples of what it reads are, besides its own corpus.
 pub struct Target {
@@ -31,7 +31,7 @@ const DATA: &str = "crates/dataset/tests/data";
 const ANSWERS: &str = "crates/endpoint/tests/corpus";
 
 /// Targets that are no loaders: one line each.
-const OTHERS: [Target; 12] = [
+const OTHERS: [Target; 13] = [
     Target { name: "detect", seeds: DATA, run: Run::Bytes(fuzz_detect) },
     Target { name: "records", seeds: DATA, run: Run::Bytes(fuzz_records) },
     Target { name: "columns", seeds: DATA, run: Run::Bytes(fuzz_columns) },
@@ -40,6 +40,7 @@ const OTHERS: [Target; 12] = [
     Target { name: "chunks", seeds: ANSWERS, run: Run::Bytes(fuzzing::chunks) },
     Target { name: "json", seeds: ANSWERS, run: Run::Bytes(fuzzing::json) },
     Target { name: "body", seeds: ANSWERS, run: Run::Bytes(fuzzing::body) },
+    Target { name: "listing", seeds: "fuzz/corpus/listing", run: Run::Bytes(fuzz_listing) },
     Target { name: "manifest", seeds: "fuzz/corpus/manifest", run: Run::Bytes(fuzz_manifest) },
     Target { name: "reference", seeds: "fuzz/corpus/reference", run: Run::Text(fuzz_reference) },
     Target { name: "names", seeds: "fuzz/corpus/names", run: Run::Text(fuzz_names) },

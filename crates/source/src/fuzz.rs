@@ -3,6 +3,7 @@
 
 use crate::manifest::{self, Role};
 use crate::names;
+use crate::protocol::s3::xml;
 use crate::reference::Reference;
 use crate::shards;
 
@@ -39,6 +40,12 @@ pub fn fuzz_names(text: &str) {
     let _ = shards::descend(&names, &place);
 }
 
+/// Reads `bytes` as a page of an S3 listing and as an S3 error.
+pub fn fuzz_listing(bytes: &[u8]) {
+    let _ = xml::Page::read(bytes).and_then(xml::Page::take);
+    let _ = xml::error(bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -52,6 +59,8 @@ mod tests {
             fuzz_reference(&format!("hf://o/r{text}"));
             fuzz_manifest(&bytes);
             fuzz_names(&text);
+            fuzz_listing(&bytes);
+            fuzz_listing(format!("<ListBucketResult>{text}</ListBucketResult>").as_bytes());
         }
     }
 }

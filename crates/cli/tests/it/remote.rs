@@ -475,7 +475,13 @@ fn one_fault_has_one_message_in_every_command() {
     });
     let mut machine = Machine::new(&hub);
     machine.variables.retain(|(name, _)| name != "HF_TOKEN");
+    let store = StubStore::start(&[("p/x.jsonl", TRACE)]);
+    machine.set("AWS_ENDPOINT_URL_S3", &store.endpoint());
+    machine.set("AWS_EC2_METADATA_DISABLED", "true");
     for (reference, text) in [
+        ("s3://traces/p", "Add a / at its end"),
+        ("s3://traces/p/", "has no aiperf.json"),
+        ("s3://none/x.jsonl", "the bucket none was not found"),
         ("hf://org", "the owner is missing"),
         ("gs://b/x", "is not supported"),
         ("hf://org/none", "was not found"),

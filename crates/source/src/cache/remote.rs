@@ -124,14 +124,15 @@ impl RemoteCache {
         temp::write(&self.entry(key).join(name), &text)
     }
 
-    fn reference_file(&self) -> PathBuf {
-        let name = sha256_hex(format!("{}\0{}", self.scheme, self.asked).as_bytes());
+    fn reference_file(&self, asked: &str) -> PathBuf {
+        let name = sha256_hex(format!("{}\0{asked}", self.scheme).as_bytes());
         self.root.join("refs").join(format!("{name}.json"))
     }
 
     /// What the last run that was online found.
     pub(crate) fn recall(&self) -> Option<Recalled> {
-        let recalled: Recalled = serde_json::from_slice(&std::fs::read(self.reference_file()).ok()?).ok()?;
+        let recalled: Recalled =
+            serde_json::from_slice(&std::fs::read(self.reference_file(&self.asked)).ok()?).ok()?;
         (recalled.schema == 1).then_some(recalled)
     }
 
@@ -155,7 +156,13 @@ impl RemoteCache {
         };
         let text = serde_json::to_vec(&recalled).map_err(io::Error::other)?;
         Self::directory(&self.root.join("refs"))?;
-        temp::write(&self.reference_file(), &text)
+        // The exact reference of an object is that of its version: what the log names runs offline, too.
+        if let (Node::File(_), [Entry { version_id: Some(version), .. }]) =
+            (&plan.found.node, plan.files.as_slice())
+        {
+            temp::write(&self.reference_file(&format!("{}\0{version}", self.identity)), &text)?;
+        }
+        temp::write(&self.reference_file(&self.asked), &text)
     }
 
     /// The key that a file without a version gets once it is here.

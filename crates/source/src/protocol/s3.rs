@@ -5,7 +5,7 @@ pub(crate) mod client;
 mod credentials;
 mod place;
 mod profiles;
-mod xml;
+pub(crate) mod xml;
 
 use std::collections::HashSet;
 

@@ -192,3 +192,15 @@ fn a_single_sign_on_is_exchanged_for_a_role() {
     machine.set("AWS_SSO_ENDPOINT", &portal.url());
     assert_eq!(key(&machine, &store), "SSOKEY");
 }
+
+#[test]
+fn what_is_set_up_and_gives_nothing_is_named() {
+    let store = store();
+    store.fault(|_| Some(aiperf_test_servers::s3::error(403, "AccessDenied")));
+    let mut machine = machine(&store, &[("config", "[default]\ncredential_process = false\n")]);
+    machine.set("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/pod");
+    machine.set("AWS_WEB_IDENTITY_TOKEN_FILE", "/none");
+    let error = machine.access("s3://traces/x.jsonl", &with()).unwrap_err().to_string();
+    let part = "no credentials (the profile \"default\" and the web identity of AWS_ROLE_ARN gave none)";
+    assert!(error.contains(part), "{error}");
+}

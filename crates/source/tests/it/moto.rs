@@ -139,6 +139,12 @@ fn an_object_of_a_versioned_bucket_is_pinned_by_its_version() {
         assert_eq!(error.problem.blame(), Blame::Input);
     }
     machine.fetch(&pinned, &with("single_turn")).unwrap();
+    // What the log named runs offline, and is that version whatever came since.
+    let mut machine = machine;
+    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
+    let exact = format!("s3://versioned/chat.jsonl?versionId={new}");
+    let local = machine.fetch(&exact, &with("single_turn")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), LINES);
 }
 
 #[test]

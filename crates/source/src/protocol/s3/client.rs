@@ -179,7 +179,7 @@ impl Client {
         }
         let (status, headers) = (response.status(), response.headers().clone());
         let body = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
-        let who = known.map_or_else(|| "no credentials".into(), |known| known.kind);
+        let who = known.map_or_else(|| self.credentials.nobody(), |known| known.kind);
         Ok(Err(Refusal::new(status, headers, &body, who)))
     }
 

@@ -90,6 +90,29 @@ impl Credentials {
         fresh
     }
 
+    /// How a request without credentials is called: with what is set up and gave none.
+    pub(crate) fn nobody(&self) -> String {
+        let set = |name: &str| self.context.env_var(name).is_some();
+        let profile = self.profiles.chosen.as_str();
+        let of_profile = ["role_arn", "sso_start_url", "sso_session", "credential_process"]
+            .iter()
+            .any(|key| self.profiles.own(key).is_some());
+        let mut fruitless = Vec::new();
+        if of_profile || set("AWS_PROFILE") {
+            fruitless.push(format!("the profile \"{profile}\""));
+        }
+        if set("AWS_ROLE_ARN") && set("AWS_WEB_IDENTITY_TOKEN_FILE") {
+            fruitless.push("the web identity of AWS_ROLE_ARN".to_owned());
+        }
+        if set("AWS_CONTAINER_CREDENTIALS_FULL_URI") || set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
+            fruitless.push("the container".to_owned());
+        }
+        if fruitless.is_empty() {
+            return "no credentials".into();
+        }
+        format!("no credentials ({} gave none)", fruitless.join(" and "))
+    }
+
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }
