@@ -1,7 +1,7 @@
 //! Multi-turn coding-agent sessions: shared prompt layers, repository context per group, contexts that grow turn by
 //! turn until they are full or given up.
 //!
-//! [`Config`] says what they are like, [`Synthesis`] makes the rows, session by session, and counts; [`Quality`] and
+//! [`Config`] says what they are like, [`Synthesis`] makes the rows, session by session, and counts; `Quality` and
 //! its kin say how near the outcome came to what was asked for.
 
 mod cache;
