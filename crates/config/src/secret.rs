@@ -207,14 +207,21 @@ pub fn redact_text(text: &str) -> String {
 }
 
 fn redact_query(path: &str, out: &mut String) {
-    let Some((path, query)) = path.split_once('?') else {
-        out.push_str(path);
-        return;
-    };
+    // No server is ever sent a fragment: what stands there is not needed to know what was asked for.
+    let (path, fragment) = path.split_once('#').map_or((path, None), |(path, rest)| (path, Some(rest)));
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     out.push_str(path);
-    out.push('?');
-    let (query, fragment) =
-        query.split_once('#').map_or((query, None), |(query, fragment)| (query, Some(fragment)));
+    if let Some(query) = query {
+        out.push('?');
+        redact_pairs(query, out);
+    }
+    if fragment.is_some_and(|fragment| !fragment.is_empty()) {
+        out.push('#');
+        out.push_str(REDACTED);
+    }
+}
+
+fn redact_pairs(query: &str, out: &mut String) {
     for (index, pair) in query.split('&').enumerate() {
         if index > 0 {
             out.push('&');
@@ -227,10 +234,6 @@ fn redact_query(path: &str, out: &mut String) {
             }
             _ => out.push_str(pair),
         }
-    }
-    if let Some(fragment) = fragment {
-        out.push('#');
-        out.push_str(fragment);
     }
 }
 
@@ -250,10 +253,10 @@ mod tests {
 
     #[test]
     fn urls_inside_text_are_redacted_and_the_rest_is_kept() {
-        let text = "cannot read 'https://b.s3.amazonaws.com/t.jsonl?X-Amz-Signature=ab%2Fc&x=1#f' (http://me:pw@h:1/)";
+        let text = "cannot read 'https://b.s3.amazonaws.com/t.jsonl?X-Amz-Signature=ab%2Fc&x=1#key' (http://me:pw@h:1/)";
         assert_eq!(
             redact_text(text),
-            "cannot read 'https://b.s3.amazonaws.com/t.jsonl?X-Amz-Signature=<redacted>&x=1#f' (http://<redacted>@h:1/)"
+            "cannot read 'https://b.s3.amazonaws.com/t.jsonl?X-Amz-Signature=<redacted>&x=1#<redacted>' (http://<redacted>@h:1/)"
         );
         assert_eq!(redact_text("nothing here: a@b?token=x"), "nothing here: a@b?token=x");
     }

@@ -164,15 +164,15 @@ pub(crate) fn starts(case: &Case, ours: &[Request]) -> Vec<String> {
             waited.push(ms(request.start, before.end));
         }
     }
-    let mut wanted = (Vec::new(), Vec::new());
+    let mut expected = (Vec::new(), Vec::new());
     for start in case.starts {
         match start {
-            Start::At(at) => wanted.0.push(*at),
-            Start::After(wait) => wanted.1.push(*wait),
+            Start::At(at) => expected.0.push(*at),
+            Start::After(wait) => expected.1.push(*wait),
         }
     }
-    fits("starts", &mut planned, &mut wanted.0, 0.01, &mut lines);
-    fits("waits", &mut waited, &mut wanted.1, LATE, &mut lines);
+    fits("starts", &mut planned, &mut expected.0, 0.01, &mut lines);
+    fits("waits", &mut waited, &mut expected.1, LATE, &mut lines);
     lines
 }
 

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use aiperf_config::redact_text;
 use aiperf_dataset::{Dataset, DatasetError, Place, RawRecords, Survey};
 use aiperf_report::AtomicFile;
 use aiperf_synthesize::anonymize::{AnonymizeError, Anonymizer, Request, Totals};
@@ -97,6 +98,11 @@ fn anonymize(matches: &ArgMatches) -> Result<(), Failure> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // Invariant: both are required.
     let (path, output) = (Path::new(text("input").unwrap_or(".")), text("output").unwrap_or("-"));
+    if let (Ok(one), Ok(other)) = (path.canonicalize(), Path::new(output).canonicalize())
+        && one == other
+    {
+        return Err(usage(format!("{output} is the input itself; name another file with --output")));
+    }
     if !matches.get_flag("force") && Path::new(output).symlink_metadata().is_ok() {
         return Err(usage(format!(
             "{output} exists already; give --force to replace it, or name another file with --output"
@@ -177,7 +183,7 @@ fn data(path: &Path, declared: Option<aiperf_config::FileFormat>) -> Result<Arc<
 
 /// What is wrong with the input, without a value of it.
 fn unreadable(path: &Path, error: &DatasetError) -> Failure {
-    let shown = path.display();
+    let shown = redact_text(&path.display().to_string());
     usage(match error {
         DatasetError::Missing { .. } => format!("{shown} is not a file or folder"),
         DatasetError::Unreadable { reason, .. } => format!("cannot read {shown}: {reason}"),

@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
             length: json::integer("input_length", required("input_length", length)?)?,
             output: json::integer("output_length", required("output_length", output)?)?,
             timestamp: Some(required("timestamp", timestamp)?),
-            hash_ids: hash_ids.filter(|ids| !json::is_hollow(ids)),
+            hash_ids: hash_ids.filter(|ids| !(ids.starts_with('[') && json::is_hollow(ids))),
         })
     }
 

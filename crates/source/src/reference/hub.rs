@@ -131,8 +131,9 @@ fn check_name(name: &str, what: &str, form: &str) -> Result<(), Problem> {
     }
     Err(grammar(
         format!(
-            "the {what} name \"{name}\" is not one the Hub allows: 1 to 96 letters, digits, '.', '_' and '-', no '--' \
-             or '..', a letter, digit or '_' at both ends"
+            "the {what} name {} is not one the Hub allows: 1 to 96 letters, digits, '.', '_' and '-', no '--' \
+             or '..', a letter, digit or '_' at both ends",
+            super::quoted(name)
         ),
         form,
     ))

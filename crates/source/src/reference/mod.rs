@@ -108,6 +108,14 @@ fn percent_decoded(text: &str) -> Option<String> {
     percent_encoding::percent_decode_str(text).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 
+/// A part of a reference in quotes; one that may hold a credential is not shown.
+fn quoted(part: &str) -> String {
+    if part.contains(['@', '?', ':', '=', '#']) {
+        return "(not shown, for it may hold a credential)".into();
+    }
+    format!("\"{}\"", part.escape_debug())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

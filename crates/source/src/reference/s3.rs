@@ -44,9 +44,9 @@ pub(super) fn parse(typed: &str, rest: &str) -> Result<S3Reference, Problem> {
     if !valid {
         return Err(grammar(
             format!(
-                "\"{}\" is no bucket name: 3 to 63 lowercase letters, digits, '.' and '-', a letter or digit at both \
+                "{} is no bucket name: 3 to 63 lowercase letters, digits, '.' and '-', a letter or digit at both \
                  ends",
-                bucket.escape_debug()
+                super::quoted(bucket)
             ),
             FORM,
         ));
