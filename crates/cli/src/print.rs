@@ -1,12 +1,32 @@
 //! Where text goes: stdout is data, stderr is talk. A closed pipe is no failure.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::exit::ExitStatus;
+
+/// Text was lost: stdout could not take it, as on a full disk.
+static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Writes to stdout.
 pub(crate) fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    // Whoever closed the other end has read enough.
-    _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        // Whoever closed the other end has read enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            if !LOST.swap(true, Ordering::Relaxed) {
+                err(&format!(
+                    "error: cannot write to standard output: {error}; make room, or send it elsewhere\n"
+                ));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// How a command ends whose text on stdout is its result.
+pub(crate) fn ended(status: ExitStatus) -> ExitStatus {
+    if LOST.load(Ordering::Relaxed) { status.or(ExitStatus::Failure) } else { status }
 }
 
 /// Writes to stderr.

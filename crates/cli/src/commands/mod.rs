@@ -37,10 +37,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         }
         Err(help_or_version) => {
             print::out(&help_or_version.to_string());
-            return ExitStatus::Success;
+            return print::ended(ExitStatus::Success);
         }
     };
-    match matches.subcommand() {
+    print::ended(match matches.subcommand() {
         Some(("profile", matches)) => {
             let texts = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
             profile::run(matches, texts)
@@ -56,5 +56,5 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         Some(("completions", matches)) => completions::run(matches),
         // Invariant: clap requires one of the commands it was given.
         _ => ExitStatus::Usage,
-    }
+    })
 }

@@ -189,6 +189,21 @@ fn https_to_a_server_without_tls_says_so() {
 }
 
 /// What reads stdin is not this program: a job without one is no different.
+/// A report that a full disk swallowed is not one that was given.
+#[test]
+fn a_result_that_stdout_cannot_take_is_a_failure() {
+    let place = Place::new();
+    place.write("t.jsonl", "{\"input_length\": 5, \"output_length\": 5}\n");
+    for command in
+        ["datasets", "analyze-trace t.jsonl", "validate auto t.jsonl", "completions bash", "--help"]
+    {
+        let mut shell = shell(&format!("\"$AIPERF\" {command} > /dev/full"));
+        shell.current_dir(place.root());
+        let ran = Live::start(&mut shell).end().with_code(1);
+        assert!(ran.err.contains("cannot write to standard output"), "{command}: {}", ran.err);
+    }
+}
+
 #[test]
 fn a_closed_stdin_is_no_failure() {
     let place = Place::new();

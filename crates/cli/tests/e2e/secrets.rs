@@ -119,6 +119,51 @@ fn user_info_of_the_url_is_nowhere_in_no_spelling() {
     assert_hidden(&[SECRETS[2], "Y2FuYXJ5LTIyMjJjY2NjO"], &ran, &place.path("out"));
 }
 
+/// A key among the extra body keys is sent, and is in no summary.
+#[test]
+fn credentials_among_the_extra_body_keys_are_not_recorded() {
+    let place = Place::new();
+    let flags = format!(
+        "--request-count 2 --isl 16 --extra-inputs api_key:{} --extra-inputs max_tokens:7",
+        SECRETS[0]
+    );
+    let ran = place.run("mock://", &flags).with_code(0);
+    for name in ["profile_export_aiperf.json", "profile_export_aiperf.csv", "profile_export.jsonl"] {
+        assert!(!place.results().text(name).contains(SECRETS[0]), "{name}");
+    }
+    assert!(!ran.err.contains(SECRETS[0]) && !ran.out.contains(SECRETS[0]), "{}", ran.err);
+    let summary = place.results().text("profile_export_aiperf.json");
+    assert!(
+        summary.contains("\"api_key\": \"<redacted>\"") && summary.contains("\"max_tokens\": 7"),
+        "{summary}"
+    );
+}
+
+/// Commands that take data refuse what is no data without repeating the secret in it.
+#[test]
+fn references_are_refused_without_their_secrets() {
+    let key = SECRETS[3];
+    let place = Place::new();
+    for arguments in [
+        vec![
+            "anonymize".into(),
+            format!("https://data.invalid/x.jsonl?sig={key}"),
+            "--output".into(),
+            "o".into(),
+        ],
+        vec!["validate".into(), "auto".into(), format!("https://data.invalid/x.jsonl?sig={key}")],
+        vec!["dataset".into(), "resolve".into(), format!("hf://user:{key}@org/repo")],
+        vec!["dataset".into(), "resolve".into(), format!("hf://org/repo?token={key}")],
+        vec!["dataset".into(), "resolve".into(), format!("s3://{key}:{key}@bucket/x.jsonl")],
+        vec!["dataset".into(), "resolve".into(), format!("https://user:{key}@h/x.jsonl?sig={key}#{key}")],
+    ] {
+        let mut command = crate::support::aiperf();
+        let ran = Live::start(command.current_dir(place.root()).args(&arguments)).end();
+        assert_ne!(ran.code, Some(0), "{arguments:?}");
+        assert!(!ran.err.contains(key) && !ran.out.contains(key), "{arguments:?}: {}", ran.err);
+    }
+}
+
 /// Mistakes are answered without repeating the secret in them.
 #[test]
 fn refusals_do_not_repeat_secrets() {
