@@ -11,16 +11,12 @@ static LOST: AtomicBool = AtomicBool::new(false);
 /// Writes to stdout.
 pub(crate) fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
         // Whoever closed the other end has read enough.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            if !LOST.swap(true, Ordering::Relaxed) {
-                err(&format!(
-                    "error: cannot write to standard output: {error}; make room, or send it elsewhere\n"
-                ));
-            }
-        }
-        _ => {}
+        && error.kind() != ErrorKind::BrokenPipe
+        && !LOST.swap(true, Ordering::Relaxed)
+    {
+        err(&format!("error: cannot write to standard output: {error}; make room, or send it elsewhere\n"));
     }
 }
 

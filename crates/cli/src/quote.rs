@@ -12,6 +12,7 @@ enum After {
     Anything,
     Secret,
     Headers,
+    Extras,
 }
 
 /// `aiperf` and its arguments. Values stand in single quotes, `profile` and numbers do not.
@@ -26,6 +27,7 @@ pub(crate) fn command_line(arguments: &[String]) -> String {
             after = match name {
                 "api-key" => After::Secret,
                 "header" => After::Headers,
+                "extra-inputs" => After::Extras,
                 _ => After::Anything,
             };
             line.push_str("--");
@@ -63,6 +65,7 @@ fn redact(value: &str, after: After) -> Cow<'_, str> {
         After::Anything => Cow::Owned(redact_text(value)),
         After::Secret => Cow::Borrowed(REDACTED),
         After::Headers => Cow::Owned(pairs::redact_headers(value)),
+        After::Extras => Cow::Owned(pairs::redact_extras(value)),
     }
 }
 

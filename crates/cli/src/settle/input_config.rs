@@ -3,13 +3,14 @@
 //! Values the user did not give are left out, but for the few that the reference always writes.
 
 use aiperf_config::{
-    Arrival, Corpus, DatasetSource, LoadMode, Normal, PhaseConfig, REDACTED, RunConfig, SyntheticMedia,
-    Target, TokenizerSource, Ui, is_secret_pair,
+    Arrival, Corpus, DatasetSource, LoadMode, Normal, PhaseConfig, RunConfig, SyntheticMedia, Target,
+    TokenizerSource, Ui, is_secret_pair,
 };
 use aiperf_types::PhaseKind;
 use serde_json::{Map, Value, json};
 
 use super::media;
+use super::pairs;
 use super::runtime::LEVELS;
 use crate::typed::Typed;
 
@@ -113,19 +114,12 @@ fn endpoint(typed: &Typed, config: &RunConfig) -> Value {
         .maybe("per_chunk_usage", typed.switch("--per-chunk-usage"))
         .maybe("uuid_and_strip", typed.switch("--uuid-and-strip"))
         .maybe("headers", headers)
-        .maybe("extra", (!endpoint.extra_inputs.is_empty()).then(|| shown_extras(&endpoint.extra_inputs)))
+        .maybe(
+            "extra",
+            (!endpoint.extra_inputs.is_empty()).then(|| pairs::shown_extras(&endpoint.extra_inputs)),
+        )
         .maybe("request_content_type", typed.has("--request-content-type").then_some("application/json"))
         .done()
-}
-
-/// Extra body keys as results record them: texts that look like credentials are hidden at every depth.
-fn shown_extras(extras: &Map<String, Value>) -> Map<String, Value> {
-    let shown = |name: &str, value: &Value| match value {
-        Value::String(text) if is_secret_pair(&name.replace('_', "-"), text) => REDACTED.into(),
-        Value::Object(inner) => Value::Object(shown_extras(inner)),
-        other => other.clone(),
-    };
-    extras.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect()
 }
 
 /// `{mean, stddev}` of two flags. A number that was not given is left out; `whole` writes both when one was.

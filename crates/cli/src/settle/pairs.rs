@@ -1,6 +1,6 @@
 //! `key:value` pairs: `--extra-inputs` and `--header`.
 
-use aiperf_config::{REDACTED, is_secret_pair};
+use aiperf_config::{REDACTED, is_secret_pair, redact_text};
 use serde_json::{Map, Number, Value};
 
 use crate::usage::UsageError;
@@ -156,6 +156,40 @@ pub(crate) fn redact_headers(argument: &str) -> String {
             .collect::<Vec<_>>()
             .join(","),
     }
+}
+
+/// Extra body keys as results record them: texts that look like credentials are hidden at every depth.
+pub(super) fn shown_extras(extras: &Map<String, Value>) -> Map<String, Value> {
+    let shown = |name: &str, value: &Value| match value {
+        Value::String(text) if is_secret_extra(name, text) => REDACTED.into(),
+        Value::Object(inner) => Value::Object(shown_extras(inner)),
+        other => other.clone(),
+    };
+    extras.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect()
+}
+
+fn is_secret_extra(name: &str, text: &str) -> bool {
+    is_secret_pair(&name.replace('_', "-"), text)
+}
+
+/// An argument of `--extra-inputs` for people to read: the same texts are hidden.
+pub(crate) fn redact_extras(argument: &str) -> String {
+    fn hide(extras: &Map<String, Value>, text: &mut String) {
+        for (name, value) in extras {
+            match value {
+                Value::String(secret) if is_secret_extra(name, secret) && !secret.is_empty() => {
+                    *text = text.replace(secret.as_str(), REDACTED);
+                }
+                Value::Object(inner) => hide(inner, text),
+                _ => {}
+            }
+        }
+    }
+    let mut text = redact_text(argument);
+    if let Ok(extras) = extra_inputs("--extra-inputs", std::iter::once(argument)) {
+        hide(&extras, &mut text);
+    }
+    text
 }
 
 #[cfg(test)]
