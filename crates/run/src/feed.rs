@@ -31,6 +31,10 @@ const PRIME_MS: f64 = 20.0;
 /// … unless making them takes longer than this.
 const PRIME_FOR: Duration = Duration::from_millis(250);
 const PRIME_STEP: Duration = Duration::from_micros(200);
+/// Requests of an open loop that are due within so many seconds of T0 are ready at T0 …
+const PRIME_SECONDS: f64 = 0.1;
+/// … unless making them takes longer than this: the first ones find the corpus cold.
+const PRIME_RATE_FOR: Duration = Duration::from_millis(100);
 
 /// How large prepared conversations have been so far.
 #[derive(Debug, Default)]
@@ -163,6 +167,24 @@ impl Feed {
         }
     }
 
+    /// The same for an open loop of `rate` requests per second, of which at most `most` are sent.
+    pub(crate) fn prime_rate(&mut self, rate: f64, most: u64) {
+        let wanted = ((rate * PRIME_SECONDS).ceil() as u64).min(most).clamp(1, MOST_AHEAD as u64) as usize;
+        let give_up = now().plus(nanos(PRIME_RATE_FOR));
+        let mut before = 0;
+        loop {
+            let allowed = wanted.min(self.size.ahead());
+            self.fill_to(allowed);
+            let ready = self.ahead.iter_mut().all(|waiting| waiting.ticket.is_ready());
+            // What is ready tells how large the next ones are, and so how many may wait.
+            if (ready && (allowed == wanted || allowed == before)) || now() >= give_up {
+                return;
+            }
+            before = if ready { allowed } else { 0 };
+            std::thread::sleep(PRIME_STEP);
+        }
+    }
+
     fn next_index(&mut self) -> Option<(u64, Option<f64>)> {
         match &mut self.order {
             Order::Sampled(sampler) => {
@@ -283,6 +305,35 @@ mod tests {
         assert_eq!(primed(&[]), 0);
         assert_eq!(primed(&[0.0]), 1);
         assert_eq!(primed(&[0.0, 5.0, 5.0, 19.0, 20.0, 20.0]), 6);
+    }
+
+    #[test]
+    fn an_open_loop_has_its_first_tenth_of_a_second_ready() {
+        for (rate, most, wanted) in [
+            (60.0, u64::MAX, 6),
+            (60.0, 1, LEAST_AHEAD),
+            (0.1, u64::MAX, LEAST_AHEAD),
+            (1000.0, u64::MAX, 100),
+        ] {
+            let (jobs, asked) = unbounded::<PrepareJob>();
+            let order =
+                Order::Scheduled { conversations: (0..500).map(|index| (0.0, index)).collect(), next: 0 };
+            let size = Arc::<PreparedSize>::default();
+            let mut feed =
+                Feed::new(Arc::new(Nothing), order, jobs, Arc::clone(&size), PhaseKind::Profiling, false);
+            let maker = std::thread::spawn(move || {
+                asked
+                    .iter()
+                    .map(|job| {
+                        size.note(1000);
+                        drop(job.fulfil);
+                    })
+                    .count()
+            });
+            feed.prime_rate(rate, most);
+            drop(feed);
+            assert_eq!(maker.join().unwrap(), wanted, "{rate} {most}");
+        }
     }
 
     #[test]

@@ -250,7 +250,12 @@ impl Run<'_> {
             return sampled;
         }
         let order = Sampler::new(self.config.dataset.sampling, self.dataset.len(), self.config.seed);
-        Box::new(feed(Order::Sampled(Box::new(order))))
+        let mut feed = feed(Order::Sampled(Box::new(order)));
+        if let LoadMode::Rate { rate, .. } = phase.mode {
+            let most = phase.stop.requests.into_iter().chain(phase.stop.sessions).min();
+            feed.prime_rate(rate, most.unwrap_or(u64::MAX));
+        }
+        Box::new(feed)
     }
 
     fn mock_cpu_ns(&self) -> u64 {
