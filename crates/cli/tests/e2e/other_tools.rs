@@ -183,7 +183,7 @@ fn rows() -> Vec<(String, String, String)> {
 fn evalscope_1101_the_formulas_of_the_page_give_the_figures_of_other_tools() {
     let place = Place::new();
     let line = "--endpoint-type completions --streaming --concurrency 4 --request-count 40 --isl 16 --osl 12 \
-                --osl-stddev 4 --export-level raw";
+                --osl-stddev 2 --random-seed 7 --export-level raw";
     place.run("mock://?ttft=4ms&itl=lognormal:2ms:0.5", line).with_code(0);
     let summary = place.results().summary();
     let lines = place.results().records();
