@@ -139,7 +139,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
         binary,
         runs: matches.get_one::<u64>("runs").map_or(5, |runs| *runs as usize),
         quick: matches.get_flag("quick"),
-        trace: trace(&root, matches.get_one::<String>("mooncake"))?,
+        trace: trace(matches.get_one::<String>("mooncake"))?,
         home,
         reference,
     };
@@ -180,14 +180,11 @@ fn build(root: &Path) -> Result<PathBuf> {
     Ok(target.join("release").join("aiperf"))
 }
 
-fn trace(root: &Path, given: Option<&String>) -> Result<Option<PathBuf>> {
-    if let Some(path) = given {
-        let path = std::path::absolute(path).with_context(|| format!("--mooncake {path}"))?;
-        if !path.is_file() {
-            bail!("--mooncake {}: no such file", path.display());
-        }
-        return Ok(Some(path));
+fn trace(given: Option<&String>) -> Result<Option<PathBuf>> {
+    let Some(path) = given else { return Ok(None) };
+    let path = std::path::absolute(path).with_context(|| format!("--mooncake {path}"))?;
+    if !path.is_file() {
+        bail!("--mooncake {}: no such file", path.display());
     }
-    let beside = root.join("../shared/data/mooncake_conversation_trace.jsonl");
-    Ok(beside.is_file().then_some(beside))
+    Ok(Some(path))
 }
