@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use aiperf_clock::now;
 use aiperf_config::{
-    AgentReplay, DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling,
-    Synthesis, SyntheticDataset, TraceReplay,
+    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling, SyntheticDataset,
 };
 use aiperf_dataset::{Dataset, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
@@ -25,20 +24,7 @@ fn config(source: DatasetSource, sampling: Sampling) -> DatasetConfig {
 }
 
 fn file(path: &Path, format: FileFormat) -> DatasetSource {
-    DatasetSource::File(FileDataset {
-        path: path.to_owned(),
-        format,
-        detected: false,
-        entries: None,
-        block_size: None,
-        ignore_trace_delays: false,
-        uuid_and_strip: false,
-        window: (None, None),
-        pool_batch: [1; 4],
-        replay: TraceReplay::default(),
-        synthesis: Synthesis::default(),
-        agents: AgentReplay::default(),
-    })
+    DatasetSource::File(FileDataset::new(path, format))
 }
 
 fn synthetic(isl: f64) -> DatasetSource {

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aiperf_config::{
-    AgentReplay, DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling,
-    Synthesis, SyntheticDataset, TraceReplay,
+    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling, SyntheticDataset,
 };
 use aiperf_dataset::{Dataset, DatasetError, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
@@ -35,20 +34,7 @@ pub fn config(source: DatasetSource) -> DatasetConfig {
 }
 
 pub fn file(path: impl AsRef<Path>, format: FileFormat) -> FileDataset {
-    FileDataset {
-        path: path.as_ref().to_owned(),
-        format,
-        detected: false,
-        entries: None,
-        block_size: None,
-        ignore_trace_delays: false,
-        uuid_and_strip: false,
-        window: (None, None),
-        pool_batch: [1; 4],
-        replay: TraceReplay::default(),
-        synthesis: Synthesis::default(),
-        agents: AgentReplay::default(),
-    }
+    FileDataset::new(path.as_ref(), format)
 }
 
 pub fn constant(mean: f64) -> Normal {
