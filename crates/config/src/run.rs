@@ -342,7 +342,7 @@ pub struct SyntheticMedia {
     pub audio: Option<SyntheticAudio>,
 }
 
-/// Generated images: noise, new for each.
+/// Generated images.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyntheticImages {
     /// Images of a turn, at least 1.
@@ -353,6 +353,32 @@ pub struct SyntheticImages {
     pub height: Normal,
     /// How they are encoded.
     pub format: ImageFormat,
+    /// What they show.
+    pub source: ImageSource,
+    /// Which picture is next, where they show pictures.
+    pub sampling: ImageSampling,
+}
+
+/// What generated images show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageSource {
+    /// Noise, new for each.
+    Noise,
+    /// The pictures that come with the program.
+    Assets,
+    /// The pictures of a folder.
+    Folder(PathBuf),
+}
+
+/// The order in which pictures are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageSampling {
+    /// Each as likely as the others, every time.
+    Random,
+    /// All of them in a random order, then all in another.
+    Shuffle,
+    /// In the order of their names, again and again.
+    Sequential,
 }
 
 /// How generated images are encoded.

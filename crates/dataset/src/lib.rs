@@ -22,6 +22,7 @@ mod index;
 mod instant;
 mod json;
 mod look;
+mod media;
 mod names;
 mod note;
 mod open;

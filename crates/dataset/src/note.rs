@@ -5,6 +5,8 @@ use std::fmt;
 /// How loud a note is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteLevel {
+    /// For whoever looks closely.
+    Debug,
     /// A fact.
     Info,
     /// Something was changed or left out.
@@ -116,6 +118,11 @@ pub enum Note {
         /// Rounds left out.
         rounds: u64,
     },
+    /// Files of `--image-source` that cannot be read as pictures.
+    PicturesRetired {
+        /// Their names, and why.
+        files: Vec<String>,
+    },
     /// A key that the user sets is set by rows of the trace, too.
     ExtraInputOverwritten {
         /// The key.
@@ -129,6 +136,7 @@ impl Note {
     /// How loud it is.
     pub fn level(&self) -> NoteLevel {
         match self {
+            Note::PicturesRetired { .. } => NoteLevel::Debug,
             Note::OutsideWindow { .. }
             | Note::LongerThanAsked { .. }
             | Note::OutputLengthCapped { .. }
@@ -207,6 +215,9 @@ impl fmt::Display for Note {
                 write!(f, "{agents} subagent(s) were left out: no kept request comes before them, or they have none")
             }
             Note::Undated { rounds } => write!(f, "{rounds} round(s) have no time and were left out"),
+            Note::PicturesRetired { files } => {
+                write!(f, "{} file(s) of --image-source are left out: {}", files.len(), some(files))
+            }
             Note::ExtraInputOverwritten { key, flag } => write!(
                 f,
                 "--extra-inputs sets `{key}`, and the rows of the trace overwrite it; {flag} leaves it to --extra-inputs"
@@ -273,6 +284,12 @@ mod tests {
                 NoteLevel::Warning,
                 "`min_tokens`",
                 "overwrite it; --no-force-min-tokens",
+            ),
+            (
+                Note::PicturesRetired { files: vec!["a.png (it is empty)".into()] },
+                NoteLevel::Debug,
+                "1 file(s)",
+                "left out: a.png",
             ),
             (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
             (

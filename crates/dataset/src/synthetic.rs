@@ -3,6 +3,7 @@
 
 mod audio;
 mod images;
+mod pictures;
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,8 +18,10 @@ use images::Images;
 use crate::file::Finish;
 use crate::prompt::corpus_kind;
 use crate::random::whole;
-use crate::{Dataset, DatasetError, Len, OpenContext, Outline, TurnOutline};
+use crate::{Dataset, DatasetError, Len, Note, OpenContext, Outline, TurnOutline};
 
+/// Entries between two counts of the turns before.
+const STRIDE: u64 = 64;
 /// Marks whose tokens are counted.
 const MARKS: u64 = 64;
 
@@ -42,6 +45,8 @@ struct Synthetic {
     system_message: Option<Arc<str>>,
     /// Turns of all entries; counted when first asked for.
     total: OnceLock<u64>,
+    /// Turns before every entry whose number is a multiple of [`STRIDE`]; counted when first asked for.
+    before: OnceLock<Box<[u64]>>,
     finish: Finish,
 }
 
@@ -103,10 +108,11 @@ pub(crate) fn open(
         prefix_texts: streams("prefixes"),
         prefixes: (0..prefixes).map(|_| OnceLock::new()).collect(),
         contexts: streams("user_context"),
-        images: shape.media.images.clone().map(|images| Images::new(images, streams)),
+        images: shape.media.images.clone().map(|images| Images::new(images, streams)).transpose()?,
         audio: shape.media.audio.clone().map(|audio| Audio::new(audio, streams)),
         system_message,
         total: OnceLock::new(),
+        before: OnceLock::new(),
         corpus,
         shape: shape.clone(),
         finish,
@@ -167,6 +173,25 @@ impl Synthetic {
         u32::try_from(whole(&mut self.turns.at(index), self.shape.turns, 1)).unwrap_or(u32::MAX)
     }
 
+    /// Turns of all entries before this one.
+    fn turns_before(&self, index: u64) -> u64 {
+        if self.one_turn() {
+            return index;
+        }
+        let before = self.before.get_or_init(|| {
+            let mut sum = 0;
+            let count = |stride: u64| {
+                let counted = sum;
+                let entries = stride * STRIDE..self.shape.entries.min((stride + 1) * STRIDE);
+                sum += entries.map(|entry| u64::from(self.turns(entry))).sum::<u64>();
+                counted
+            };
+            (0..=self.shape.entries / STRIDE).map(count).collect()
+        });
+        let rest = (index / STRIDE * STRIDE..index).map(|entry| u64::from(self.turns(entry)));
+        before[(index / STRIDE) as usize] + rest.sum::<u64>()
+    }
+
     /// The delays of an entry, turn by turn; `None` when there are none.
     fn delays(&self, index: u64) -> Option<impl FnMut() -> f64> {
         let ratio = self.shape.turn_delay_ratio;
@@ -191,7 +216,10 @@ impl Synthetic {
 
     /// Makes the media of an entry, turn by turn.
     fn media(&self, index: u64) -> impl FnMut(&mut Vec<Media>) -> Result<(), DatasetError> {
-        let mut images = self.images.as_ref().map(|images| (images, images.draws(index)));
+        let mut images = self.images.as_ref().map(|images| {
+            let before = if images.go_round() { self.turns_before(index) } else { 0 };
+            (images, images.draws(index, before))
+        });
         let mut audio = self.audio.as_ref().map(|audio| (audio, audio.draws(index)));
         move |into| {
             if let Some((images, draws)) = &mut images {
@@ -285,5 +313,9 @@ impl Dataset for Synthetic {
             (0..self.shape.entries).map(|entry| u64::from(self.turns(entry))).sum()
         };
         Some(*self.total.get_or_init(count))
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        self.images.as_ref().and_then(Images::note).into_iter().collect()
     }
 }

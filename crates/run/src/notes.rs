@@ -82,6 +82,7 @@ pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset, forma
     }
     for note in dataset.notes() {
         let level = match note.level() {
+            NoteLevel::Debug => Level::Debug,
             NoteLevel::Info => Level::Info,
             NoteLevel::Warning => Level::Warning,
         };

@@ -1,12 +1,12 @@
 //! Flags of the group "Image Input".
 
-use super::{AT_LEAST_0, Flag, Group, Kind, Later};
+use super::{AT_LEAST_0, Flag, Group, Kind};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--image-width-mean", &["--image-width-mean"], Group::ImageInput, Kind::Number(AT_LEAST_0))
         .value("PIXELS")
         .default("0.0")
-        .help("Mean width; with a height, each turn has images of noise; 0 is off"),
+        .help("Mean width; with a height, each turn has images; 0 is off"),
     Flag::new("--image-width-stddev", &["--image-width-stddev"], Group::ImageInput, Kind::Number(AT_LEAST_0))
         .value("PIXELS")
         .default("0.0")
@@ -14,7 +14,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--image-height-mean", &["--image-height-mean"], Group::ImageInput, Kind::Number(AT_LEAST_0))
         .value("PIXELS")
         .default("0.0")
-        .help("Mean height; with a width, each turn has images of noise; 0 is off"),
+        .help("Mean height; with a width, each turn has images; 0 is off"),
     Flag::new(
         "--image-height-stddev",
         &["--image-height-stddev"],
@@ -38,16 +38,14 @@ pub(super) const FLAGS: &[Flag] = &[
         .default("png")
         .choices(&["png", "jpeg", "random"])
         .help("Format of generated images; random takes either for each"),
-    Flag::new("--image-source", &["--image-source"], Group::ImageInput, Kind::Choice)
+    Flag::new("--image-source", &["--image-source"], Group::ImageInput, Kind::Path)
         .value("SOURCE")
         .default("noise")
         .choices(&["assets", "noise"])
-        .not_yet(Later::MediaInput)
-        .help("Noise, bundled pictures or a folder"),
+        .help("What images show: noise, the pictures of the program, or those (PNG, JPEG) of a folder"),
     Flag::new("--image-source-sampling", &["--image-source-sampling"], Group::ImageInput, Kind::Choice)
         .value("WAY")
         .default("random-with-replacement")
         .choices(&["random-with-replacement", "shuffle-cycle", "sequential-cycle"])
-        .not_yet(Later::MediaInput)
-        .help("Order in which pictures are taken"),
+        .help("Order in which pictures are taken; the cycles need pictures"),
 ];

@@ -242,6 +242,8 @@ fn images(typed: &Typed, media: &SyntheticMedia) -> Option<Value> {
             .set("width", spread(images.width))
             .set("height", spread(images.height))
             .maybe("format", typed.text("--image-format"))
+            .maybe("source", typed.text("--image-source"))
+            .maybe("source_sampling", typed.text("--image-source-sampling"))
             .done(),
     )
 }

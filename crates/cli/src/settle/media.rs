@@ -1,6 +1,9 @@
 //! Generated images and audio beside the text of each turn.
 
-use aiperf_config::{EndpointKind, ImageFormat, Normal, SyntheticAudio, SyntheticImages, SyntheticMedia};
+use aiperf_config::{
+    EndpointKind, ImageFormat, ImageSampling, ImageSource, Normal, SyntheticAudio, SyntheticImages,
+    SyntheticMedia,
+};
 
 use super::dataset::to_u32;
 use super::refuse_all;
@@ -10,9 +13,19 @@ use crate::usage::UsageError;
 const IMAGE_BATCH: &str = "--image-batch-size";
 const WIDTH: &str = "--image-width-mean";
 const HEIGHT: &str = "--image-height-mean";
+const SOURCE: &str = "--image-source";
+const SAMPLING: &str = "--image-source-sampling";
 /// Flags that ask for images.
-const IMAGES: [&str; 6] =
-    [IMAGE_BATCH, WIDTH, HEIGHT, "--image-width-stddev", "--image-height-stddev", "--image-format"];
+const IMAGES: [&str; 8] = [
+    IMAGE_BATCH,
+    WIDTH,
+    HEIGHT,
+    "--image-width-stddev",
+    "--image-height-stddev",
+    "--image-format",
+    SOURCE,
+    SAMPLING,
+];
 
 const AUDIO_BATCH: &str = "--audio-batch-size";
 const LENGTH: &str = "--audio-length-mean";
@@ -78,6 +91,12 @@ fn images(typed: &Typed) -> Result<Option<SyntheticImages>, UsageError> {
     if count == 0 || off(width) || off(height) {
         return Ok(None);
     }
+    let source = match typed.text(SOURCE) {
+        None => ImageSource::Noise,
+        Some(text) if text.eq_ignore_ascii_case("noise") => ImageSource::Noise,
+        Some(text) if text.eq_ignore_ascii_case("assets") => ImageSource::Assets,
+        Some(folder) => ImageSource::Folder(folder.into()),
+    };
     let side = |name: &'static str, mean: Option<f64>, stddev: &str| match mean {
         None => Err(missing(typed, flag, name, "an image has a width and a height")),
         Some(mean) if mean > LARGEST => Err(UsageError::combination(
@@ -95,7 +114,25 @@ fn images(typed: &Typed) -> Result<Option<SyntheticImages>, UsageError> {
             Some("random") => ImageFormat::Random,
             _ => ImageFormat::Png,
         },
+        sampling: sampling(typed, source == ImageSource::Noise)?,
+        source,
     }))
+}
+
+/// The order of pictures. Noise has none: each image of it is new.
+fn sampling(typed: &Typed, is_noise: bool) -> Result<ImageSampling, UsageError> {
+    let sampling = match typed.text(SAMPLING) {
+        Some("shuffle-cycle") => ImageSampling::Shuffle,
+        Some("sequential-cycle") => ImageSampling::Sequential,
+        _ => return Ok(ImageSampling::Random),
+    };
+    if is_noise {
+        return Err(UsageError::combination(
+            format!("{SAMPLING} goes round pictures, and {SOURCE} noise has none: each image is new"),
+            format!("add {SOURCE} assets or {SOURCE} FOLDER, or drop {SAMPLING}"),
+        ));
+    }
+    Ok(sampling)
 }
 
 fn audio(typed: &Typed) -> Result<Option<SyntheticAudio>, UsageError> {

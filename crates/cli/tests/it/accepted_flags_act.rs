@@ -13,6 +13,7 @@ const AGENTS: &str = "--input-file @weka_trace.json --custom-dataset-type weka_t
 const POOL: &str = "--input-file @random_pool.jsonl --custom-dataset-type random_pool";
 
 const IMAGES: &str = "--image-width-mean 8 --image-height-mean 8";
+const PICTURES: &str = "--image-width-mean 8 --image-height-mean 8 --image-source assets";
 const CLIPS: &str = "--audio-length-mean 1";
 
 /// Each flag with a value, and what must stand beside it.
@@ -122,6 +123,8 @@ const USES: &[(&str, &str)] = &[
     ("--image-width-stddev 2", IMAGES),
     ("--image-height-stddev 2", IMAGES),
     ("--image-format jpeg", IMAGES),
+    ("--image-source assets", IMAGES),
+    ("--image-source-sampling shuffle-cycle", PICTURES),
     ("--audio-length-mean 1", ""),
     ("--audio-length-stddev 1", CLIPS),
     ("--audio-depths 8", CLIPS),

@@ -77,6 +77,67 @@ fn each_turn_has_its_images_and_clips_and_they_come_again_on_other_threads() {
 }
 
 #[test]
+fn pictures_go_round_in_the_order_of_their_names_whoever_makes_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("pictures");
+    std::fs::create_dir(&folder).unwrap();
+    // The smallest PNG files there are: one pixel, grey.
+    for (name, pixel) in [("b.png", 0x80), ("c.png", 0xff), ("a.png", 0x00)] {
+        std::fs::write(folder.join(name), grey_pixel(pixel)).unwrap();
+    }
+    std::fs::write(folder.join("damaged.png"), "words").unwrap();
+    let flags = "--random-seed 5 --num-conversations 70 --conversation-turn-mean 2 \
+                 --conversation-turn-stddev 1 --image-width-mean 2 --image-height-mean 2 --image-batch-size 2 \
+                 --image-source pictures --image-source-sampling sequential-cycle";
+    let urls = |name: &str, more: &str| {
+        let output = profile(&format!("{flags} {more}"), name, directory.path());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let contents = contents(&directory.path().join(name));
+        let urls = contents.iter().flat_map(|content| [&content[1], &content[2]]);
+        urls.map(|part| part["image_url"]["url"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let one = urls("one", "--concurrency 1 --workers-max 1");
+    let two = urls("two", "--concurrency 9 --workers-max 2");
+    assert!(one.len() >= 140);
+    assert!(one == two);
+    for (at, url) in one.iter().enumerate() {
+        assert!(*url == one[at % 3], "{at}");
+    }
+    assert_eq!(one[..3].iter().collect::<std::collections::BTreeSet<_>>().len(), 3);
+
+    let output =
+        profile("--image-width-mean 2 --image-height-mean 2 --image-source none", "x", directory.path());
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("--image-source none") && text.contains("cannot read the folder"), "{text}");
+}
+
+/// A PNG file of one grey pixel.
+fn grey_pixel(value: u8) -> Vec<u8> {
+    fn crc(bytes: &[u8]) -> u32 {
+        let step = |crc: u32, byte: &u8| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1)))
+        };
+        !bytes.iter().fold(!0, step)
+    }
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    // One row without filter, stored; then Adler's checksum of its two bytes.
+    let (low, high) = (1 + u16::from(value), 2 + u16::from(value));
+    let mut data = vec![0x78, 0x01, 1, 2, 0, 0xfd, 0xff, 0, value];
+    data.extend_from_slice(&high.to_be_bytes());
+    data.extend_from_slice(&low.to_be_bytes());
+    for (kind, body) in
+        [(b"IHDR", &[0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0][..]), (b"IDAT", &data), (b"IEND", &[])]
+    {
+        let chunk = [&kind[..], body].concat();
+        file.extend_from_slice(&(body.len() as u32).to_be_bytes());
+        file.extend_from_slice(&chunk);
+        file.extend_from_slice(&crc(&chunk).to_be_bytes());
+    }
+    file
+}
+
+#[test]
 fn images_and_clips_leave_the_texts_alone() {
     let directory = tempfile::tempdir().unwrap();
     let flags = "--random-seed 5 --num-conversations 3 --concurrency 1";
@@ -104,7 +165,12 @@ fn what_is_missing_or_out_of_range_is_named() {
         ("--audio-length-mean 1 --audio-sample-rates fast", &["--audio-sample-rates", "fast"]),
         ("--audio-length-mean 1 --audio-num-channels 3", &["--audio-num-channels 3"]),
         ("--audio-length-mean 1 --audio-format mp3", &["--audio-format", "mp3", "not supported yet"]),
-        ("--image-source assets", &["--image-source"]),
+        ("--image-source assets", &["--image-source", "--image-width-mean"]),
+        (
+            "--image-width-mean 5 --image-height-mean 5 --image-source-sampling shuffle-cycle",
+            &["--image-source-sampling", "--image-source noise", "assets"],
+        ),
+        ("--image-source assets --input-file @mooncake_hash.jsonl", &["--image-source", "--input-file"]),
         ("--video-batch-size 1", &["--video-batch-size"]),
         (
             "--image-width-mean 5 --image-height-mean 5 --endpoint-type completions",
