@@ -17,9 +17,9 @@ pub use replay::{AgentReplay, SessionColumn, TraceReplay};
 pub use run::{
     Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig,
     EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, ImageFormat, ImageSampling, ImageSource,
-    IpVersion, LoadMode, Normal, OutputConfig, PhaseConfig, RampTimes, RemoteDataset, RunConfig,
-    RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticAudio, SyntheticDataset, SyntheticImages,
-    SyntheticMedia, Target, TokenizerConfig, TokenizerSource, Ui,
+    IpVersion, LoadMode, Normal, OutputConfig, PhaseConfig, PublicDataset, RampTimes, RemoteDataset,
+    RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticAudio, SyntheticDataset,
+    SyntheticImages, SyntheticMedia, Target, TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_text};
 pub use signed::{Signature, identity, signature};

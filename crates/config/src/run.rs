@@ -282,6 +282,8 @@ pub struct DatasetConfig {
     pub corpus: Option<Corpus>,
     /// Marks against prefix caches.
     pub cache_bust: Option<CacheBust>,
+    /// The public data set that it is of.
+    pub public: Option<PublicDataset>,
 }
 
 impl DatasetConfig {
@@ -295,6 +297,7 @@ impl DatasetConfig {
             system_prompt: None,
             corpus: None,
             cache_bust: None,
+            public: None,
         }
     }
 }
@@ -306,6 +309,25 @@ pub enum DatasetSource {
     Synthetic(SyntheticDataset),
     /// A file or folder.
     File(FileDataset),
+    /// What was made of the rows of a public data set, at this path; empty until it was brought.
+    Stored(PathBuf),
+}
+
+/// A public data set, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublicDataset {
+    /// Its name in the table of sets.
+    pub name: &'static str,
+    /// The repository on the Hub, where it is no matter of the set.
+    pub repo: Option<String>,
+    /// The subset, instead of the set's own.
+    pub subset: Option<String>,
+    /// Which rows are kept: keys and values.
+    pub filters: Vec<(String, String)>,
+    /// Entries that were asked for by that flag.
+    pub entries: Option<u64>,
+    /// Rows that are read until so many became something; `None` for all.
+    pub bound: Option<u64>,
 }
 
 /// Generated text.

@@ -12,15 +12,7 @@ use aiperf_dataset::{Dataset, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
 
 fn config(source: DatasetSource, sampling: Sampling) -> DatasetConfig {
-    DatasetConfig {
-        source,
-        sampling,
-        inter_turn_delay_cap: None,
-        osl: None,
-        system_prompt: None,
-        corpus: None,
-        cache_bust: None,
-    }
+    DatasetConfig { sampling, ..DatasetConfig::new(source) }
 }
 
 fn file(path: &Path, format: FileFormat) -> DatasetSource {

@@ -28,6 +28,7 @@ mod note;
 mod open;
 mod parquet;
 mod prompt;
+pub mod public;
 mod random;
 mod raw_records;
 mod record;

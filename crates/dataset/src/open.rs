@@ -12,7 +12,7 @@ use crate::look::has_extension;
 use crate::parquet::Table;
 use crate::record::{Check, LineFormat};
 use crate::source::{Coding, Columns, SourceFile, coding, files_below, files_of, shard_notes, shards_of};
-use crate::{Dataset, DatasetError, Note, OpenContext, Place, synthetic};
+use crate::{Dataset, DatasetError, Note, OpenContext, Place, public, synthetic};
 
 /// More files than this in one folder are not what a folder format is for.
 const MOST_FILES: usize = 1 << 16;
@@ -25,6 +25,10 @@ pub fn open(config: &DatasetConfig, context: &OpenContext<'_>) -> Result<Arc<dyn
     match &config.source {
         DatasetSource::Synthetic(shape) => synthetic::open(shape, config, context, finish),
         DatasetSource::File(file) => open_file(file, config, context, finish),
+        DatasetSource::Stored(path) => {
+            let cap = config.inter_turn_delay_cap.map(|cap| cap.as_secs_f64() * 1000.0);
+            public::open(path, context, cap, finish)
+        }
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) mod value;
 pub(crate) use cells::{Cell, Cells};
 pub(crate) use json::{NotFinite, Writer, write_string};
 pub use table::panic_is_caught;
-pub(crate) use table::{Batches, Table};
+pub(crate) use table::{Batches, Table, guarded};
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use coding::{BOM, decompress, open};
 
-pub(crate) use coding::{Coding, coding, read_error, reader};
+pub(crate) use coding::{Coding, coding, coding_of, read_error, reader};
 pub(crate) use columns::Columns;
 pub(crate) use csv::Header;
 pub use head::decoded_head;

@@ -20,5 +20,5 @@ mod target;
 mod usage;
 
 pub use error::{InputError, RunError, StartFailure};
-pub use run::{RunEnd, execute, needs_tokenizer};
+pub use run::{RunEnd, execute, needs_tokenizer, open_tokenizer};
 pub use signals::Signals;

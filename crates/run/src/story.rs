@@ -41,6 +41,10 @@ pub(crate) fn data(log: &Log, config: &RunConfig, dataset: &dyn Dataset, token_s
     let from = match &config.dataset.source {
         DatasetSource::Synthetic(_) => "generated".to_owned(),
         DatasetSource::File(file) => format!("{} ({})", file.path.display(), file.format.name()),
+        DatasetSource::Stored(_) => {
+            let name = config.dataset.public.as_ref().map_or("", |public| public.name);
+            format!("public data set {name}")
+        }
     };
     let len = dataset.len();
     let more = if len.is_growing() { " so far" } else { "" };

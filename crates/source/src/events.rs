@@ -81,6 +81,11 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Whether it is set.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// Returns once it is set.
     pub(crate) async fn wait(&self) {
         while !self.0.load(Ordering::Relaxed) {

@@ -124,6 +124,12 @@ impl Sources {
         Ok(HubFiles { repo, reference, commit, entries, offline })
     }
 
+    /// Whether a file is in the cache.
+    pub fn hub_has(&self, files: &HubFiles, path: &str) -> bool {
+        let cache = HubCache::new(&self.settings.hub, &files.repo);
+        files.entry(path).is_ok_and(|entry| cache.hit(&files.plan(entry.clone()), &entry).is_some())
+    }
+
     /// A whole file, through the cache.
     pub fn hub_fetch(&self, files: &HubFiles, path: &str) -> Result<LocalFile, SourceError> {
         let plan = files.plan(files.entry(path)?);

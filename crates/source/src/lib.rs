@@ -6,6 +6,7 @@
 
 mod access;
 mod cache;
+mod card;
 mod digest;
 mod error;
 mod events;
@@ -26,6 +27,7 @@ mod reference;
 mod settings;
 mod shards;
 mod sources;
+mod splits;
 mod store;
 mod temp;
 mod transfer;
@@ -47,4 +49,5 @@ pub use settings::{
 };
 pub use shards::{is_parquet, is_skipped};
 pub use sources::{Leading, Local, Presence, Sources};
+pub use splits::{CONVERTED, converted_files, known_subsets, split_files};
 pub use transfer::sha256_of_file;

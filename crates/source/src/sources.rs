@@ -248,6 +248,11 @@ impl Sources {
         self.about(reference.redacted(), work)
     }
 
+    /// Whether everything that goes on is to end.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.is_set()
+    }
+
     /// Whether only what was downloaded is used.
     pub fn is_offline(&self) -> bool {
         self.settings.offline

@@ -5,6 +5,7 @@
 
 pub mod http;
 pub mod hub;
+pub mod rows;
 pub mod s3;
 
 pub use http::{Answer, Request, Server};

@@ -2,6 +2,7 @@
 
 mod formats;
 mod progress;
+pub(crate) mod public;
 mod signals;
 pub(crate) mod tokenizers;
 mod view;

@@ -10,14 +10,14 @@ use aiperf_config::{
 use aiperf_source::Ask;
 
 use super::endpoint::duration;
-use super::{DatasetProbe, Note, agents, media, refuse_all, replay, synthesis, synthetic};
+use super::{DatasetProbe, Note, agents, media, public, refuse_all, replay, synthesis, synthetic};
 use crate::flags::Later;
 use crate::remote;
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
 /// Flags that shape generated text; a file says these things itself.
-const SYNTHETIC_ONLY: [&str; 11] = [
+pub(super) const SYNTHETIC_ONLY: [&str; 11] = [
     "--isl",
     "--isl-stddev",
     "--num-prefix-prompts",
@@ -31,10 +31,11 @@ const SYNTHETIC_ONLY: [&str; 11] = [
     "--conversation-turn-delay-ratio",
 ];
 
-const OFFSETS: [&str; 3] =
+pub(super) const OFFSETS: [&str; 3] =
     ["--fixed-schedule-auto-offset", "--fixed-schedule-start-offset", "--fixed-schedule-end-offset"];
 
-const MEDIA_BATCHES: [&str; 3] = ["--image-batch-size", "--audio-batch-size", "--video-batch-size"];
+pub(super) const MEDIA_BATCHES: [&str; 3] =
+    ["--image-batch-size", "--audio-batch-size", "--video-batch-size"];
 
 pub(super) fn settle(
     typed: &Typed,
@@ -48,7 +49,11 @@ pub(super) fn settle(
         Some("shuffle") => Sampling::Shuffle,
         _ => Sampling::Sequential,
     };
-    let (source, schedule) = if let Some(path) = typed.text("--input-file") {
+    let mut public = None;
+    let (source, schedule) = if let Some(asked) = public::settle(typed, sampling, notes)? {
+        public = Some(asked.public);
+        (asked.source, asked.schedule)
+    } else if let Some(path) = typed.text("--input-file") {
         let (file, schedule) = file(typed, path, sampling, tuning, probe, notes)?;
         (DatasetSource::File(file), schedule)
     } else {
@@ -63,6 +68,7 @@ pub(super) fn settle(
     Ok((
         DatasetConfig {
             source,
+            public,
             cache_bust,
             sampling,
             inter_turn_delay_cap,
@@ -154,7 +160,7 @@ fn file(
         "shapes generated text, and --input-file brings its own",
         "drop it, or drop --input-file to generate text",
     )?;
-    media::refuse(typed)?;
+    media::refuse(typed, "--input-file")?;
     let Input { path, declared, block_size, is_folder } = input(typed, text, probe)?;
     let found = match declared {
         Some(_) => None,
@@ -177,15 +183,7 @@ fn file(
         // The offset is recorded time, the schedule is that of the replay.
         schedule.zero_ms = schedule.zero_ms.map(|zero| synthesis.scaled(zero) / replay.speedup);
         let promoted = *promoted;
-        if sampling != Sampling::Sequential {
-            return Err(UsageError::combination(
-                format!(
-                    "{} does not go with a fixed schedule, which plays every conversation once in its order",
-                    typed.name("--dataset-sampling-strategy")
-                ),
-                "drop it, or add --no-fixed-schedule",
-            ));
-        }
+        refuse_sampling(typed, sampling)?;
         if promoted {
             notes.push(Note::info(format!(
                 "{} ({}) has recorded times: requests are sent on them; --no-fixed-schedule ignores the times",
@@ -215,6 +213,20 @@ fn file(
         agents,
     };
     Ok((file, schedule.map(|(schedule, _)| schedule)))
+}
+
+/// A fixed schedule has an order of its own.
+pub(super) fn refuse_sampling(typed: &Typed, sampling: Sampling) -> Result<(), UsageError> {
+    if sampling == Sampling::Sequential {
+        return Ok(());
+    }
+    Err(UsageError::combination(
+        format!(
+            "{} does not go with a fixed schedule, which plays every conversation once in its order",
+            typed.name("--dataset-sampling-strategy")
+        ),
+        "drop it, or add --no-fixed-schedule",
+    ))
 }
 
 /// Refuses the options that a format cannot follow, and says which have no effect.
@@ -395,21 +407,9 @@ fn schedule(
     think_time_only: bool,
     probe: &dyn DatasetProbe,
 ) -> Result<Option<(FixedSchedule, bool)>, UsageError> {
-    let asked = typed.is_on("--fixed-schedule");
+    let asked = asks_for_schedule(typed)?;
     let opted_out = typed.is_on("--no-fixed-schedule");
     let ignored = typed.is_on("--ignore-trace-delays");
-    if asked && opted_out {
-        return Err(UsageError::combination(
-            "--fixed-schedule and --no-fixed-schedule exclude each other",
-            "keep one of them",
-        ));
-    }
-    if asked && ignored {
-        return Err(UsageError::combination(
-            "--fixed-schedule and --ignore-trace-delays exclude each other",
-            "keep one of them",
-        ));
-    }
     let timing =
         || probe.first_record_timing(path, format).map_err(|what| UsageError::Input { what, fix: None });
     let mut promoted = false;
@@ -438,17 +438,33 @@ fn schedule(
         )?;
         return Ok(None);
     }
+    let origin = format!("{} ({})", path.display(), format.name());
+    Ok(Some((planned(typed, promoted.then_some(&*origin))?, promoted)))
+}
+
+/// Whether a fixed schedule is asked for.
+pub(super) fn asks_for_schedule(typed: &Typed) -> Result<bool, UsageError> {
+    let asked = typed.is_on("--fixed-schedule");
+    for other in ["--no-fixed-schedule", "--ignore-trace-delays"] {
+        if asked && typed.is_on(other) {
+            return Err(UsageError::combination(
+                format!("--fixed-schedule and {other} exclude each other"),
+                "keep one of them",
+            ));
+        }
+    }
+    Ok(asked)
+}
+
+/// The schedule of recorded times; `promoted` names the data that made it so without being asked.
+pub(super) fn planned(typed: &Typed, promoted: Option<&str>) -> Result<FixedSchedule, UsageError> {
     let paced =
         ["--request-rate", "--arrival-pattern", "--arrival-smoothness", "--request-rate-ramp-duration"];
     if let Some(flag) = paced.into_iter().find(|flag| typed.has(flag)) {
         let flag = typed.name(flag);
-        return Err(if promoted {
+        return Err(if let Some(origin) = promoted {
             UsageError::combination(
-                format!(
-                    "{flag} conflicts with the recorded times of {} ({}), which make a fixed schedule",
-                    path.display(),
-                    format.name()
-                ),
+                format!("{flag} conflicts with the recorded times of {origin}, which make a fixed schedule"),
                 format!("add --no-fixed-schedule to ignore the times, or drop {flag}"),
             )
         } else {
@@ -481,7 +497,7 @@ fn schedule(
         (None, Some(false)) => Some(0.0),
         (None, _) => None,
     };
-    Ok(Some((FixedSchedule { zero_ms }, promoted)))
+    Ok(FixedSchedule { zero_ms })
 }
 
 fn osl(typed: &Typed, kind: EndpointKind, notes: &mut Vec<Note>) -> Result<Option<Normal>, UsageError> {

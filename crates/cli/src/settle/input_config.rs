@@ -174,6 +174,17 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
                 .maybe("max_context_length", typed.count("--max-context-length"))
                 .maybe("prompts", corpus.map(|corpus| json!({"corpus": corpus})));
         }
+        DatasetSource::Stored(_) => {
+            let public = config.dataset.public.as_ref();
+            keys.set("type", "public")
+                .maybe("dataset", public.map(|public| public.name))
+                .maybe("subset", public.and_then(|public| public.subset.clone()))
+                .maybe("sampling", sampling)
+                .maybe("entries", public.and_then(|public| public.entries))
+                .maybe("random_seed", seed)
+                .maybe("inter_turn_delay_cap_seconds", cap)
+                .maybe("osl", osl);
+        }
         DatasetSource::Synthetic(synthetic) => {
             let counted = ["--num-dataset-entries", "--num-conversations", "--request-count"];
             let entries = counted.iter().any(|flag| typed.has(flag)).then_some(synthetic.entries);

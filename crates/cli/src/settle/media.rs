@@ -59,14 +59,14 @@ pub(super) fn settle(typed: &Typed, kind: EndpointKind) -> Result<SyntheticMedia
     Ok(SyntheticMedia { images: images(typed)?, audio: audio(typed)? })
 }
 
-/// Refuses what shapes generated media where a file brings its own. The sizes of batches are another matter.
-pub(super) fn refuse(typed: &Typed) -> Result<(), UsageError> {
+/// Refuses what shapes generated media where the data of `flag` bring their own. The sizes of batches are another matter.
+pub(super) fn refuse(typed: &Typed, flag: &str) -> Result<(), UsageError> {
     for flags in [&IMAGES[1..], &AUDIO[1..]] {
         refuse_all(
             typed,
             flags,
-            "shapes generated media, and --input-file brings its own",
-            "drop it, or drop --input-file",
+            &format!("shapes generated media, and {flag} brings its own"),
+            &format!("drop it, or drop {flag}"),
         )?;
     }
     Ok(())

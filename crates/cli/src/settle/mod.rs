@@ -10,6 +10,7 @@ mod output;
 pub(crate) mod pairs;
 mod phases;
 mod probe;
+mod public;
 mod replay;
 mod runtime;
 mod synthesis;
@@ -74,7 +75,7 @@ pub fn settle(
     let (dataset, schedule) = dataset::settle(typed, &endpoint, &tuning, probe, &mut notes)?;
     let plays_once = match &dataset.source {
         DatasetSource::File(file) => aiperf_dataset::format(file.format).sessions_by_default,
-        DatasetSource::Synthetic(_) => false,
+        DatasetSource::Synthetic(_) | DatasetSource::Stored(_) => false,
     };
     let phases = phases::settle(typed, schedule, idle_gap_cap(&dataset), plays_once)?;
     if let Some(target) = dataset.cache_bust
@@ -116,7 +117,7 @@ pub fn settle(
 fn idle_gap_cap(dataset: &DatasetConfig) -> Option<Duration> {
     match &dataset.source {
         DatasetSource::File(file) => file.replay.idle_gap_cap,
-        DatasetSource::Synthetic(_) => None,
+        DatasetSource::Synthetic(_) | DatasetSource::Stored(_) => None,
     }
 }
 

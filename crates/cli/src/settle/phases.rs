@@ -11,7 +11,8 @@ use super::refuse_all;
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
-const DEFAULT_REQUESTS: u64 = 10;
+/// Requests of a run that nothing else ends.
+pub(super) const DEFAULT_REQUESTS: u64 = 10;
 const DEFAULT_GRACE: f64 = 30.0;
 
 /// `plays_once` when data without any stop rule is played once instead of for so many requests; how many conversations

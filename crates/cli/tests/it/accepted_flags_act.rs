@@ -35,6 +35,8 @@ const USES: &[(&str, &str)] = &[
     ("--extra-inputs a:1", ""),
     ("--header A:1", ""),
     ("--input-file @mooncake_hash.jsonl", ""),
+    ("--public-dataset spec_al_gsm8k", ""),
+    ("--hf-subset socratic", "--public-dataset spec_al_gsm8k"),
     ("--custom-dataset-type single_turn", "--input-file @mooncake_hash.jsonl"),
     ("--ignore-trace-delays", FILE),
     ("--use-think-time-only", AGENTS),

@@ -30,14 +30,14 @@ fn warmup(line: &str) -> PhaseConfig {
 fn synthetic(line: &str) -> SyntheticDataset {
     match config(line).dataset.source {
         DatasetSource::Synthetic(synthetic) => synthetic,
-        DatasetSource::File(_) => panic!("{line}"),
+        DatasetSource::File(_) | DatasetSource::Stored(_) => panic!("{line}"),
     }
 }
 
 fn file(line: &str) -> FileDataset {
     match config(line).dataset.source {
         DatasetSource::File(file) => file,
-        DatasetSource::Synthetic(_) => panic!("{line}"),
+        DatasetSource::Synthetic(_) | DatasetSource::Stored(_) => panic!("{line}"),
     }
 }
 

@@ -13,6 +13,7 @@ mod input_config;
 mod looking;
 mod options_of_formats;
 mod program;
+mod public_datasets;
 mod refusals;
 mod remote;
 mod remote_tokenizers;

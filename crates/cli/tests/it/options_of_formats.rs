@@ -48,7 +48,7 @@ fn of_file(line: &str) -> Result<(FileDataset, bool), String> {
     let warned = settled.notes.iter().any(|note| note.warning);
     match settled.config.dataset.source {
         DatasetSource::File(file) => Ok((file, warned)),
-        DatasetSource::Synthetic(_) => Err("no file".into()),
+        DatasetSource::Synthetic(_) | DatasetSource::Stored(_) => Err("no file".into()),
     }
 }
 

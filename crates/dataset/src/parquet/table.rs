@@ -430,7 +430,7 @@ pub fn panic_is_caught() -> bool {
 }
 
 /// The decoders panic on some damaged files; that is an error like any other.
-pub(super) fn guarded<T>(
+pub(crate) fn guarded<T>(
     path: &Path,
     work: impl FnOnce() -> Result<T, DatasetError>,
 ) -> Result<T, DatasetError> {

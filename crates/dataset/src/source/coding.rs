@@ -46,7 +46,7 @@ pub(crate) fn coding(path: &Path) -> Result<Coding, DatasetError> {
 }
 
 /// How a file is coded that starts with these bytes.
-pub(super) fn coding_of(head: &[u8]) -> Coding {
+pub(crate) fn coding_of(head: &[u8]) -> Coding {
     if head.starts_with(&GZIP) {
         Coding::Gzip
     } else if head.starts_with(&ZSTD) || matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {

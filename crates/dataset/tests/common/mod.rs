@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aiperf_config::{
-    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, Sampling, SyntheticDataset,
+    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, SyntheticDataset,
 };
 use aiperf_dataset::{Dataset, DatasetError, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
@@ -22,15 +22,7 @@ pub fn data(name: &str) -> PathBuf {
 }
 
 pub fn config(source: DatasetSource) -> DatasetConfig {
-    DatasetConfig {
-        source,
-        sampling: Sampling::Sequential,
-        inter_turn_delay_cap: None,
-        osl: None,
-        system_prompt: None,
-        corpus: None,
-        cache_bust: None,
-    }
+    DatasetConfig::new(source)
 }
 
 pub fn file(path: impl AsRef<Path>, format: FileFormat) -> FileDataset {

@@ -55,6 +55,7 @@ pub(crate) fn config(dir: &Path) -> RunConfig {
         },
         dataset: DatasetConfig {
             cache_bust: None,
+            public: None,
             source: DatasetSource::Synthetic(SyntheticDataset {
                 entries: 1,
                 isl: normal(64.0),

@@ -71,11 +71,19 @@ pub fn needs_tokenizer(config: &RunConfig) -> bool {
     let makes_text = match &config.dataset.source {
         DatasetSource::Synthetic(_) => true,
         DatasetSource::File(file) => aiperf_dataset::format(file.format).makes_text,
+        DatasetSource::Stored(_) => counts_while_read(config),
     };
     makes_text || !config.endpoint.use_server_token_count
 }
 
-fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputError> {
+/// Whether the tokens of a public data set are counted while it is read.
+fn counts_while_read(config: &RunConfig) -> bool {
+    let set = config.dataset.public.as_ref().and_then(|public| aiperf_dataset::public::find(public.name));
+    set.is_some_and(|set| set.follows(aiperf_dataset::public::Setting::Tokens))
+}
+
+/// The tokenizer of a run, where it needs one.
+pub fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputError> {
     if !needs_tokenizer(config) {
         return Ok(None);
     }

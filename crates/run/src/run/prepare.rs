@@ -226,7 +226,7 @@ fn settings(
 /// on disk already.
 fn writes_inputs(config: &RunConfig) -> bool {
     match &config.dataset.source {
-        DatasetSource::Synthetic(_) => true,
+        DatasetSource::Synthetic(_) | DatasetSource::Stored(_) => true,
         DatasetSource::File(file) => aiperf_dataset::format(file.format).writes_inputs,
     }
 }

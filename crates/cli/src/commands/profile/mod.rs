@@ -7,8 +7,7 @@ use clap::ArgMatches;
 
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
-use crate::remote::Anywhere;
-use crate::remote::tokenizers;
+use crate::remote::{Anywhere, public, tokenizers};
 use crate::settle::{Note, Settled, settle};
 use crate::typed::Typed;
 use crate::usage::UsageError;
@@ -27,8 +26,9 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
         }
     };
     // Before anything is read: a file may take its time. A transfer hears signals by itself, and cleans up.
-    let is_remote =
-        typed.text("--input-file").is_some_and(Reference::is_reference) || tokenizers::may_download(&typed);
+    let is_remote = typed.text("--input-file").is_some_and(Reference::is_reference)
+        || typed.has("--public-dataset")
+        || tokenizers::may_download(&typed);
     let early = if is_remote { None } else { Some(Signals::install()) };
     let environment = Environment::of_process();
     let data = Anywhere::new(&environment);
@@ -57,6 +57,14 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
         print::err(&format!("error: {}\n", redact_text(&failure.text)));
         return failure.status;
     }
+    // Its rows may be measured with the tokenizer.
+    let _rows = match public::bring(&environment, &mut config) {
+        Ok(rows) => rows,
+        Err(failure) => {
+            print::err(&format!("error: {}\n", redact_text(&failure.text)));
+            return failure.status;
+        }
+    };
     match early.unwrap_or_else(Signals::install) {
         Ok(signals) => execute(config, &notes, &signals),
         Err(error) => {

@@ -1,0 +1,259 @@
+//! `--public-dataset`, through the program and a stub of the Hub.
+
+use std::collections::BTreeMap;
+
+use aiperf_test_servers::{StubHub, StubRepo, rows};
+use serde_json::{Value, json};
+
+use crate::remote::{Machine, stderr};
+
+const GSM8K: &str = "openai/gsm8k";
+
+fn questions(from: usize, count: usize) -> Vec<Value> {
+    (from..from + count)
+        .map(|n| json!({"question": format!("How many legs do {n} cats have?"), "answer": (4 * n).to_string()}))
+        .collect()
+}
+
+/// A repository with these files and a card.
+fn repo(card: &str, files: &[(&str, Vec<u8>)]) -> StubRepo {
+    let mut all: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+    if !card.is_empty() {
+        all.push(("README.md", card.as_bytes()));
+    }
+    StubRepo::new(&all)
+}
+
+fn gsm8k() -> StubRepo {
+    repo(
+        "",
+        &[
+            ("lfs:main/test-00000-of-00002.parquet", rows::parquet(&questions(0, 5), 2)),
+            ("lfs:main/test-00001-of-00002.parquet", rows::parquet(&questions(5, 5), 2)),
+            ("lfs:main/train-00000-of-00001.parquet", rows::parquet(&questions(100, 2), 2)),
+        ],
+    )
+}
+
+/// What the run sent, by the text of the last message of each request.
+fn sent(machine: &Machine) -> Vec<String> {
+    let raw = std::fs::read_to_string(machine.home.path().join("out/profile_export_raw.jsonl")).unwrap();
+    let mut texts: Vec<String> = raw
+        .lines()
+        .map(|line| {
+            let record: Value = serde_json::from_str(line).unwrap();
+            record["payload"]["messages"].as_array().unwrap().last().unwrap()["content"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    texts.sort();
+    texts
+}
+
+fn profile(machine: &Machine, set: &str, more: &[&str]) -> std::process::Output {
+    machine.profile(&[&["--public-dataset", set, "--tokenizer", "builtin"][..], more].concat())
+}
+
+fn run(machine: &Machine, set: &str, more: &[&str]) {
+    let output = profile(machine, set, &[more, &["--export-level", "raw"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{set}: {}", stderr(&output));
+}
+
+#[test]
+fn a_set_runs_from_the_hub_and_which_bytes_it_was_is_on_record() {
+    let hub = StubHub::start(&[(GSM8K, gsm8k())]);
+    let machine = Machine::new(&hub);
+    run(&machine, "SPEC-AL-gsm8k", &["--num-dataset-entries", "3", "--request-count", "4"]);
+    let questions: Vec<String> = [0, 0, 1, 2].map(|n| format!("How many legs do {n} cats have?")).into();
+    assert_eq!(sent(&machine), questions);
+    let summary = machine.summary();
+    let dataset = &summary["metadata"]["dataset"];
+    let commit = hub.change(GSM8K, |repo| repo.refs["main"].clone());
+    let shard =
+        hub.change(GSM8K, |repo| repo.commits[&commit]["main/test-00000-of-00002.parquet"].bytes.len());
+    assert_eq!(
+        *dataset,
+        json!({
+            "source_type": "public_dataset",
+            "loader": "spec_al_gsm8k",
+            "hf_dataset_name": GSM8K,
+            "hf_split": "test",
+            "hf_subset": "main",
+            "revision": commit,
+            "num_dataset_entries": 3,
+            "filters": {},
+            "rows_read": 3,
+            // The bound is met before the second shard is asked for.
+            "bytes_fetched": shard,
+            "conversations": 3,
+            "requests": 3,
+        })
+    );
+    assert_eq!(summary["input_config"]["datasets"][0]["dataset"], "spec_al_gsm8k");
+}
+
+#[test]
+fn a_set_that_was_fetched_runs_offline_and_one_that_was_not_connects_to_nobody() {
+    let hub = StubHub::start(&[(GSM8K, gsm8k())]);
+    let mut machine = Machine::new(&hub);
+    machine.set("HF_HUB_OFFLINE", "1");
+    let output = profile(&machine, "spec_al_gsm8k", &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(
+        text.contains("Cannot use public dataset spec_al_gsm8k (hf://datasets/openai/gsm8k@main): "),
+        "{text}"
+    );
+    assert!(text.contains("was not found") && text.contains("offline mode is on"), "{text}");
+    assert!(hub.log().is_empty());
+    machine.set("HF_HUB_OFFLINE", "0");
+    run(&machine, "spec_al_gsm8k", &["--request-count", "10"]);
+    let online = sent(&machine);
+    assert_eq!(online.len(), 10);
+    hub.clear_logs();
+    machine.set("HF_HUB_OFFLINE", "1");
+    run(&machine, "spec_al_gsm8k", &["--request-count", "10"]);
+    assert_eq!(sent(&machine), online);
+    assert_eq!(machine.summary()["metadata"]["dataset"]["bytes_fetched"], 0);
+    assert!(hub.log().is_empty() && hub.storage_log().is_empty());
+}
+
+#[test]
+fn the_files_of_a_split_are_found_in_every_layout() {
+    let parquet = |from| rows::parquet(&questions(from, 2), 1);
+    let lines: String = questions(0, 2).iter().map(|row| format!("{row}\n")).collect();
+    let array = json!(questions(0, 2)).to_string();
+    let card = "---\nlicense: mit\nconfigs:\n- config_name: main\n  data_files:\n  - split: test\n    path: odd/*.parquet\n---\n";
+    let layouts: BTreeMap<&str, StubRepo> = [
+        ("the card", repo(card, &[("odd/x.parquet", parquet(0)), ("main/test-0.parquet", parquet(50))])),
+        ("the folder of the subset", repo("", &[("main/test-0.parquet", parquet(0))])),
+        ("the folder data", repo("# no front matter\n", &[("data/test-0.parquet", parquet(0))])),
+        ("lines", repo("", &[("data/test-0.jsonl", lines.into_bytes())])),
+        ("an array", repo("", &[("data/test-0.json", array.into_bytes())])),
+        ("converted", {
+            let mut repo = repo("", &[("x.csv", b"a\n".to_vec())]);
+            repo.commit(
+                "refs/convert/parquet",
+                &[("main/test/0000.parquet", &parquet(0)), ("other/test/0000.parquet", &parquet(70))],
+            );
+            repo
+        }),
+    ]
+    .into();
+    for (layout, repo) in layouts {
+        let hub = StubHub::start(&[(GSM8K, repo)]);
+        let machine = Machine::new(&hub);
+        run(&machine, "spec_al_gsm8k", &["--request-count", "2"]);
+        assert_eq!(
+            sent(&machine),
+            ["How many legs do 0 cats have?", "How many legs do 1 cats have?"],
+            "{layout}"
+        );
+        // Lists are read, names are not tried: nothing that is asked for is missing.
+        let tries = hub.log().iter().filter(|request| request.path().contains("/resolve/")).count();
+        assert!(tries <= 3, "{layout}: {:?}", hub.log());
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_set_is_said_in_one_line() {
+    let mut gated = gsm8k();
+    gated.gated = true;
+    let odd = rows::parquet(&[json!({"prompt": "x", "answer": "y"})], 1);
+    let named: [(&str, StubRepo, &[&str], i32, &[&str]); 5] = [
+        (
+            "gated",
+            gated,
+            &[],
+            2,
+            &["is gated", "Accept its terms", "HF_TOKEN", "https://huggingface.co/datasets/openai/gsm8k"],
+        ),
+        (
+            "column",
+            repo("", &[("main/test-0.parquet", odd)]),
+            &[],
+            2,
+            &["has no column `question`", "main/test-0.parquet", "prompt, answer", "openai/gsm8k"],
+        ),
+        (
+            "subset",
+            repo("---\nconfigs:\n- config_name: main\n- config_name: socratic\n---\n", &[("x.csv", vec![])]),
+            &["--hf-subset", "none"],
+            2,
+            &["the split test of the subset none was not found", "main, socratic"],
+        ),
+        (
+            "damaged",
+            repo("", &[("main/test-0.parquet", b"PAR1 and no footer PAR1".to_vec())]),
+            &[],
+            2,
+            &["main/test-0.parquet cannot be read"],
+        ),
+        (
+            "blank",
+            repo("", &[("main/test-0.jsonl", b"{\"question\": \" \"}\n".to_vec())]),
+            &[],
+            2,
+            &["no conversations", "1 blank prompt"],
+        ),
+    ];
+    for (name, repo, arguments, code, parts) in named {
+        let hub = StubHub::start(&[(GSM8K, repo)]);
+        let mut machine = Machine::new(&hub);
+        if name == "gated" {
+            machine.set("HF_TOKEN", "");
+        }
+        let output = profile(&machine, "spec_al_gsm8k", arguments);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{name}: {text}");
+        let head = "Cannot use public dataset spec_al_gsm8k (hf://datasets/openai/gsm8k@";
+        let line = text.lines().find(|line| line.contains(head)).unwrap_or_else(|| panic!("{name}: {text}"));
+        assert!(parts.iter().all(|part| line.contains(part)), "{name}: {line}");
+        assert!(!machine.home.path().join("out").exists(), "{name}: nothing was sent");
+    }
+}
+
+#[test]
+fn flags_that_do_not_go_with_a_set_are_refused_before_the_network() {
+    let hub = StubHub::start(&[(GSM8K, gsm8k())]);
+    let machine = Machine::new(&hub);
+    std::fs::write(machine.home.path().join("x.jsonl"), "{\"text\": \"a\"}\n").unwrap();
+    for arguments in [
+        &["--input-file", "x.jsonl"][..],
+        &["--custom-dataset-type", "single_turn"],
+        &["--isl", "5"],
+        &["--isl-stddev", "5"],
+        &["--num-prefix-prompts", "2"],
+        &["--shared-system-prompt-length", "2"],
+        &["--user-context-prompt-length", "2"],
+        &["--batch-size", "2"],
+        &["--image-batch-size", "2"],
+        &["--conversation-turn-mean", "2"],
+        &["--fixed-schedule"],
+        &["--isl-block-size", "16"],
+        &["--request-count", "0"],
+    ] {
+        let output = profile(&machine, "spec_al_gsm8k", arguments);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+        assert!(text.contains(arguments[0]), "{arguments:?}: {text}");
+    }
+    let output = profile(&machine, "gsm8k", &[]);
+    assert!(stderr(&output).contains("spec_al_gsm8k"), "{}", stderr(&output));
+    assert!(hub.log().is_empty());
+}
+
+#[test]
+fn an_output_length_and_a_system_prompt_go_with_a_set() {
+    let hub = StubHub::start(&[(GSM8K, gsm8k())]);
+    let machine = Machine::new(&hub);
+    run(&machine, "spec_al_gsm8k", &["--request-count", "1", "--osl", "7", "--system-prompt", "Be brief."]);
+    let raw = std::fs::read_to_string(machine.home.path().join("out/profile_export_raw.jsonl")).unwrap();
+    let record: Value = serde_json::from_str(raw.lines().next().unwrap()).unwrap();
+    let payload = &record["payload"];
+    assert_eq!(payload["max_completion_tokens"], 7);
+    assert_eq!(payload["messages"][0], json!({"role": "system", "content": "Be brief."}));
+    assert_eq!(payload["messages"][1]["content"], "How many legs do 0 cats have?");
+}

@@ -1,0 +1,100 @@
+//! Rows that are one prompt each: a column, or a template over columns.
+
+use aiperf_types::{Content, Turn};
+
+use super::{Converter, Fault, Job, Made, Row, Value};
+
+/// Where the prompt of a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prompt {
+    /// In this column.
+    Column(&'static str),
+    /// In a text whose `{column}`s are filled from the row.
+    Template(&'static str),
+}
+
+struct Instruction<'a> {
+    job: Job<'a>,
+    prompt: Prompt,
+}
+
+/// A converter of such rows.
+pub(super) fn make<'a>(job: Job<'a>, prompt: Prompt) -> Box<dyn Converter + 'a> {
+    Box::new(Instruction { job, prompt })
+}
+
+impl Prompt {
+    /// The columns that it is made of.
+    fn columns(self) -> Vec<&'static str> {
+        match self {
+            Prompt::Column(column) => vec![column],
+            Prompt::Template(template) => pieces(template)
+                .filter_map(|piece| if let Piece::Column(column) = piece { Some(column) } else { None })
+                .collect(),
+        }
+    }
+
+    fn of(self, row: &Row) -> String {
+        let shown = |column| row.cell(column).map(Value::shown).unwrap_or_default();
+        match self {
+            Prompt::Column(column) => shown(column),
+            Prompt::Template(template) => pieces(template)
+                .map(|piece| match piece {
+                    Piece::Text(text) => text.to_owned(),
+                    Piece::Column(column) => shown(column),
+                })
+                .collect(),
+        }
+    }
+}
+
+enum Piece {
+    Text(&'static str),
+    Column(&'static str),
+}
+
+/// The texts of a template, and the columns between them.
+fn pieces(template: &'static str) -> impl Iterator<Item = Piece> {
+    template.split('{').enumerate().flat_map(|(number, piece)| {
+        let (column, text) = match piece.split_once('}') {
+            Some((column, text)) if number > 0 => (Some(Piece::Column(column)), text),
+            _ => (None, piece),
+        };
+        column.into_iter().chain(std::iter::once(Piece::Text(text)))
+    })
+}
+
+/// The fault of a set that has no such column.
+pub(super) fn missing_column(job: &Job<'_>, row: &Row, column: &str) -> Fault {
+    Fault::new(
+        format!(
+            "{} has no column `{column}`: the columns of {} are {}",
+            job.origin,
+            row.shard,
+            row.columns().join(", ")
+        ),
+        "Choose the subset that has it with --hf-subset, or another set with `aiperf datasets`",
+    )
+}
+
+impl Converter for Instruction<'_> {
+    fn columns(&self) -> Option<Vec<&str>> {
+        Some(self.prompt.columns())
+    }
+
+    fn check(&self, first: &Row) -> Result<(), Fault> {
+        let there = first.columns();
+        match self.prompt.columns().into_iter().find(|column| !there.contains(column)) {
+            Some(column) => Err(missing_column(&self.job, first, column)),
+            None => Ok(()),
+        }
+    }
+
+    fn convert(&self, row: &Row) -> Result<Made, Fault> {
+        let text = self.prompt.of(row);
+        if text.trim().is_empty() {
+            return Ok(Made::Skipped("blank prompt"));
+        }
+        Ok(Made::one(Turn { content: Content::text(text), ..Turn::default() }))
+    }
+}

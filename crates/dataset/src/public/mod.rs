@@ -1,0 +1,46 @@
+//! Public data sets: what they are, and from their rows to conversations.
+//!
+//! A set is one row of [`registry`]: where it lies, which columns matter, and which [`Converter`] makes conversations
+//! of a row. [`read`] takes the rows of its shards one after the other, no further than the bound, and keeps what is
+//! made of them in a file ([`Stored`]), so that memory holds one row group and what is in flight.
+
+mod convert;
+mod instruction;
+mod questions;
+mod registry;
+mod rows;
+mod shard;
+mod sharegpt;
+mod store;
+mod stored;
+mod value;
+
+pub use convert::{Converter, Draft, Job, Made, Summary, read};
+pub use registry::{LATER_NAMES, Make, NAMES, Place, PublicSet, Reading, Setting, find, sets};
+pub use rows::{Row, Rows};
+pub use shard::{LocalShard, Shard, ShardBytes};
+pub use value::Value;
+
+pub(crate) use stored::open;
+
+/// Why the rows of a set cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {fix}")]
+pub struct Fault {
+    /// What is wrong, with shard and row; no full stop.
+    pub what: String,
+    /// The next step.
+    pub fix: String,
+}
+
+impl Fault {
+    /// Of these two.
+    pub fn new(what: impl Into<String>, fix: impl Into<String>) -> Fault {
+        Fault { what: what.into(), fix: fix.into() }
+    }
+
+    /// What cannot be read, because it is damaged.
+    pub(crate) fn damaged(what: impl Into<String>) -> Fault {
+        Fault::new(what, "Delete it from the cache to fetch it again, or tell the publisher")
+    }
+}

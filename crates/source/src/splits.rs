@@ -1,0 +1,211 @@
+//! Which files of a repository are a split of a data set.
+
+use crate::card::{self, Subset};
+
+/// The branch that the Hub itself fills with Parquet.
+pub const CONVERTED: &str = "refs/convert/parquet";
+
+/// Names that data files end with.
+const ENDINGS: [&str; 4] = [".parquet", ".jsonl", ".json", ".ndjson"];
+
+/// The files of a split of a subset among `files`, in the byte order of their names: those that the card names; else those
+/// in the folder of the subset or in `data` whose names begin with the split. Empty when neither says.
+pub fn split_files(files: &[&str], card: &str, subset: Option<&str>, split: &str) -> Vec<String> {
+    let declared = card::subsets(card);
+    let chosen = match subset {
+        Some(name) => declared.iter().find(|one| one.name == name),
+        None => declared
+            .iter()
+            .find(|one| one.is_default)
+            .or_else(|| declared.iter().find(|one| one.name == "default"))
+            .or_else(|| declared.first()),
+    };
+    let mut found = chosen.map(|subset| of_card(files, subset, split)).unwrap_or_default();
+    if found.is_empty() {
+        let folders = subset.into_iter().chain(["data"]);
+        found = folders
+            .map(|folder| with_prefix(files, &format!("{folder}/{split}-")))
+            .find(|found| !found.is_empty())
+            .unwrap_or_default();
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The files of a split of a subset in the branch of converted files; without a subset those of `default`, else those of
+/// the first.
+pub fn converted_files(files: &[&str], subset: Option<&str>, split: &str) -> Vec<String> {
+    let of = |subset: &str| with_prefix(files, &format!("{subset}/{split}/"));
+    let mut found = match subset {
+        Some(subset) => of(subset),
+        None => {
+            let mut subsets: Vec<&str> =
+                files.iter().filter_map(|file| Some(file.split_once('/')?.0)).collect();
+            subsets.sort_unstable();
+            std::iter::once("default")
+                .chain(subsets)
+                .map(of)
+                .find(|found| !found.is_empty())
+                .unwrap_or_default()
+        }
+    };
+    found.sort_unstable();
+    found
+}
+
+/// The subsets and splits that a card or the folders of converted files name, for messages: `main`.
+pub fn known_subsets(card: &str) -> Vec<String> {
+    card::subsets(card).into_iter().map(|subset| subset.name).collect()
+}
+
+fn of_card(files: &[&str], subset: &Subset, split: &str) -> Vec<String> {
+    let folder =
+        subset.folder.as_deref().map(|folder| folder.trim_matches('/')).filter(|folder| !folder.is_empty());
+    let patterns = subset.files.iter().filter(|(of, _)| of.as_deref().unwrap_or("train") == split);
+    let mut found = Vec::new();
+    for (_, pattern) in patterns {
+        let pattern = pattern.trim_start_matches("./");
+        let pattern = folder.map_or_else(|| pattern.to_owned(), |folder| format!("{folder}/{pattern}"));
+        found.extend(
+            files
+                .iter()
+                .filter(|file| is_data(file) && matches(pattern.as_bytes(), file.as_bytes()))
+                .map(|file| (*file).to_owned()),
+        );
+    }
+    if subset.files.is_empty()
+        && let Some(folder) = folder
+    {
+        return with_prefix(files, &format!("{folder}/{split}-"));
+    }
+    found
+}
+
+fn with_prefix(files: &[&str], prefix: &str) -> Vec<String> {
+    files
+        .iter()
+        .filter(|file| file.starts_with(prefix) && is_data(file))
+        .map(|file| (*file).to_owned())
+        .collect()
+}
+
+fn is_data(file: &str) -> bool {
+    let name = file.to_ascii_lowercase();
+    let name = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Whether a path fits a pattern: `*` and `?` stay within a folder, `**` does not.
+fn matches(pattern: &[u8], path: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // Where the last star of either kind was, and what it has eaten so far: each is tried once per byte.
+    let mut shallow: Option<(usize, usize)> = None;
+    let mut deep: Option<(usize, usize)> = None;
+    loop {
+        match pattern.get(p) {
+            Some(b'*') if pattern.get(p + 1) == Some(&b'*') => {
+                p += 2;
+                // `**/` is also no folder at all.
+                if pattern.get(p) == Some(&b'/') && matches(&pattern[p + 1..], &path[t..]) {
+                    return true;
+                }
+                (deep, shallow) = (Some((p, t)), None);
+                continue;
+            }
+            Some(b'*') => {
+                p += 1;
+                shallow = Some((p, t));
+                continue;
+            }
+            Some(b'?') if path.get(t).is_some_and(|byte| *byte != b'/') => {
+                (p, t) = (p + 1, t + 1);
+                continue;
+            }
+            Some(byte) if *byte != b'?' && path.get(t) == Some(byte) => {
+                (p, t) = (p + 1, t + 1);
+                continue;
+            }
+            None if t == path.len() => return true,
+            _ => {}
+        }
+        let next = shallow.filter(|(_, eaten)| path.get(*eaten).is_some_and(|byte| *byte != b'/'));
+        (p, t) = match (next, deep) {
+            (Some((after, eaten)), _) => {
+                shallow = Some((after, eaten + 1));
+                (after, eaten + 1)
+            }
+            (None, Some((after, eaten))) if eaten < path.len() => {
+                (deep, shallow) = (Some((after, eaten + 1)), None);
+                (after, eaten + 1)
+            }
+            _ => return false,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: &[&str] = &[
+        "README.md",
+        "data/test-00000-of-00001.parquet",
+        "data/train-00001-of-00002.parquet",
+        "data/train-00000-of-00002.parquet",
+        "main/test-00000-of-00001.parquet",
+        "main/test-notes.txt",
+        "raw/deep/questions.jsonl",
+    ];
+
+    #[test]
+    fn the_folders_of_a_split_are_known_without_a_card() {
+        let train = ["data/train-00000-of-00002.parquet", "data/train-00001-of-00002.parquet"];
+        assert_eq!(split_files(FILES, "", None, "train"), train);
+        assert_eq!(split_files(FILES, "", Some("main"), "test"), ["main/test-00000-of-00001.parquet"]);
+        assert_eq!(split_files(FILES, "", Some("other"), "test"), ["data/test-00000-of-00001.parquet"]);
+        assert!(split_files(FILES, "", None, "validation").is_empty());
+    }
+
+    #[test]
+    fn the_card_comes_first() {
+        let card = "---\nconfigs:\n- config_name: main\n  data_files:\n  - split: test\n    path: raw/**/*.jsonl\n\
+                    - config_name: other\n  default: true\n  data_files:\n  - split: test\n    path: main/test-*\n---\n";
+        assert_eq!(split_files(FILES, card, Some("main"), "test"), ["raw/deep/questions.jsonl"]);
+        assert_eq!(split_files(FILES, card, None, "test"), ["main/test-00000-of-00001.parquet"]);
+        // A split that the card does not have is looked for in the folders.
+        assert_eq!(split_files(FILES, card, None, "train").len(), 2);
+        assert_eq!(known_subsets(card), ["main", "other"]);
+    }
+
+    #[test]
+    fn converted_files_lie_by_subset_and_split() {
+        let files =
+            ["b/test/0000.parquet", "a/test/0001.parquet", "a/test/0000.parquet", "a/train/0000.parquet"];
+        assert_eq!(converted_files(&files, None, "test"), ["a/test/0000.parquet", "a/test/0001.parquet"]);
+        assert_eq!(converted_files(&files, Some("b"), "test"), ["b/test/0000.parquet"]);
+        assert!(converted_files(&files, Some("c"), "test").is_empty());
+    }
+
+    #[test]
+    fn patterns_stay_within_a_folder_unless_they_say_so() {
+        let fits = |pattern: &str, path: &str| matches(pattern.as_bytes(), path.as_bytes());
+        for (pattern, path) in [
+            ("data/*", "data/a.json"),
+            ("**/*.json", "a.json"),
+            ("**/*.json", "x/y/a.json"),
+            ("a?c", "abc"),
+            ("**", "x/y"),
+            ("**/*.json", "x/y/z/a.json"),
+        ] {
+            assert!(fits(pattern, path), "{pattern} {path}");
+        }
+        for (pattern, path) in
+            [("data/*", "data/x/a.json"), ("*.json", "x/a.json"), ("a?c", "a/c"), ("a", "ab"), ("ab", "a")]
+        {
+            assert!(!fits(pattern, path), "{pattern} {path}");
+        }
+        // No pattern takes time beyond the product of the lengths.
+        assert!(!fits(&format!("{}c", "*a".repeat(40)), &"a".repeat(2000)));
+    }
+}
