@@ -39,7 +39,7 @@ impl Request {
 /// One answer.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
-    /// The status.
+    /// The status; 0 is silence.
     pub status: u16,
     /// Headers; `Content-Length` is added unless it is there or `chunked` is set.
     pub headers: Vec<(String, String)>,
@@ -71,6 +71,11 @@ impl Answer {
     pub fn body(mut self, body: impl Into<Arc<[u8]>>) -> Answer {
         self.body = body.into();
         self
+    }
+
+    /// Nothing at all, until the client goes away.
+    pub fn silence() -> Answer {
+        Answer { status: 0, ..Answer::default() }
     }
 
     /// JSON.
@@ -211,6 +216,9 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> std::io::Result<Option<Req
 
 /// Whether the connection stays open.
 fn write_answer(mut stream: &TcpStream, answer: &Answer, head: bool) -> std::io::Result<bool> {
+    if answer.status == 0 {
+        return wait_for_end(stream);
+    }
     let mut text = format!("HTTP/1.1 {} Status\r\n", answer.status);
     let mut has_length = answer.without_length;
     for (name, value) in &answer.headers {
@@ -236,9 +244,14 @@ fn write_answer(mut stream: &TcpStream, answer: &Answer, head: bool) -> std::io:
     let end = answer.cut_after.or(answer.stall_after).unwrap_or(answer.body.len()).min(answer.body.len());
     stream.write_all(&answer.body[..end])?;
     if answer.stall_after.is_some() {
-        let mut byte = [0];
-        while stream.read(&mut byte)? > 0 {}
-        return Ok(false);
+        return wait_for_end(stream);
     }
     Ok(answer.cut_after.is_none() && !answer.without_length)
+}
+
+/// Until the client goes away.
+fn wait_for_end(mut stream: &TcpStream) -> std::io::Result<bool> {
+    let mut byte = [0];
+    while stream.read(&mut byte)? > 0 {}
+    Ok(false)
 }

@@ -5,9 +5,15 @@
 
 pub mod http;
 pub mod hub;
+pub mod moto;
+pub mod nginx;
+pub mod python;
 pub mod rows;
 pub mod s3;
 
 pub use http::{Answer, Request, Server};
 pub use hub::{StubFile, StubHub, StubRepo};
+pub use moto::Moto;
+pub use nginx::Nginx;
+pub use python::venv;
 pub use s3::StubStore;

@@ -15,8 +15,6 @@ mod options_of_formats;
 mod program;
 mod public_datasets;
 mod refusals;
-mod remote;
-mod remote_tokenizers;
 mod support;
 mod synthesize_trace;
 mod synthetic_media;

@@ -191,6 +191,41 @@ fn a_single_sign_on_is_exchanged_for_a_role() {
     let mut machine = machine(&store, &[("config", config), cached]);
     machine.set("AWS_SSO_ENDPOINT", &portal.url());
     assert_eq!(key(&machine, &store), "SSOKEY");
+    // One that profiles share: here the name is the sha1 of the session's.
+    let config = "[profile team]\nsso_session = corp\nsso_account_id=1\nsso_role_name=r\n[sso-session corp]\nsso_region=us-east-1\n\
+                  sso_start_url=https://x.awsapps.com/start\nsso_registration_scopes=sso:account:access\n";
+    let cached = (
+        "sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json",
+        "{\"accessToken\":\"canary-sso\",\"expiresAt\":\"2099-01-01T00:00:00Z\"}",
+    );
+    let mut machine = self::machine(&store, &[("config", config), cached]);
+    machine.set("AWS_SSO_ENDPOINT", &portal.url());
+    machine.set("AWS_PROFILE", "team");
+    assert_eq!(key(&machine, &store), "SSOKEY");
+    let asked = portal.log().last().unwrap().target.clone();
+    assert!(asked.contains("role_name=r") && asked.contains("account_id=1"), "{asked}");
+    // Signed out: it is said that this profile gave nothing.
+    std::fs::remove_dir_all(machine.home.path().join(".aws/sso")).unwrap();
+    store.fault(|_| Some(aiperf_test_servers::s3::error(403, "AccessDenied")));
+    let error = machine.access("s3://traces/x.jsonl", &with()).unwrap_err().to_string();
+    assert!(error.contains("the profile \"team\" gave none"), "{error}");
+}
+
+#[test]
+fn a_profile_may_name_its_services() {
+    let (store, sts) = (store(), sts());
+    let config = format!(
+        "[profile local]\nservices = mine\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n[profile \
+         base]\naws_access_key_id=BASEKEY\naws_secret_access_key=s\n[services mine]\ns3 =\n  endpoint_url = {}\nsts =\n  \
+         endpoint_url = {}\n",
+        store.endpoint(),
+        sts.url()
+    );
+    let mut machine = machine(&store, &[("config", &config)]);
+    machine.set("AWS_ENDPOINT_URL_S3", "");
+    machine.set("AWS_PROFILE", "local");
+    assert_eq!(key(&machine, &store), "ASIAAssumeRole0000");
+    assert_eq!(sts.log().len(), 1);
 }
 
 #[test]

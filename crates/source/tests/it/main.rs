@@ -4,9 +4,11 @@
 
 mod aws;
 mod documents;
+mod faults;
 mod hub;
 mod moto;
 mod python;
+mod rules;
 mod s3;
 mod support;
 mod web;

@@ -1,12 +1,11 @@
 //! moto's S3: versions, listings, permissions, and what boto3 stores.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use aiperf_source::{Ask, Blame, Reference};
+use aiperf_test_servers::Moto;
 
-use crate::support::{Machine, ask, venv};
+use crate::support::{Machine, ask, tools};
 
 const LINES: &[u8] = b"{\"text\": \"one\"}\n{\"text\": \"two\"}\n";
 
@@ -14,92 +13,24 @@ fn with(format: &'static str) -> Ask<'static> {
     Ask { format: Some(format), ..ask() }
 }
 
-/// A server and a client of it, in one process that ends with this one.
-struct Moto {
-    process: Mutex<(Child, ChildStdin, BufReader<ChildStdout>)>,
-    endpoint: String,
-}
-
-/// Serves until its input ends, and runs what it reads, one JSON string a line.
-const SERVER: &str = r#"
-import json, os, sys, io, contextlib, logging, urllib.request
-logging.disable(logging.CRITICAL)
-from moto.server import ThreadedMotoServer
-import boto3
-from botocore.config import Config
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-host, port = server.get_host_and_port()
-endpoint = f"http://{host}:{port}"
-def client(service, key="a", secret="b", token=None):
-    return boto3.client(service, endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id=key,
-        aws_secret_access_key=secret, aws_session_token=token,
-        config=Config(s3={"addressing_style": "path"}))
-s3 = client("s3")
-names = {"s3": s3, "client": client, "endpoint": endpoint, "json": json, "urllib": urllib}
-print(endpoint, flush=True)
-for line in sys.stdin:
-    out = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(out):
-            exec(json.loads(line), names)
-        print(json.dumps([True, out.getvalue().strip()]), flush=True)
-    except Exception as error:
-        print(json.dumps([False, repr(error)]), flush=True)
-os._exit(0)
-"#;
-
-impl Moto {
-    fn start() -> Moto {
-        let python = venv("python-moto-5.2", "import moto.server, flask, boto3", &["moto[server]==5.2.*"]);
-        let mut child = Command::new(python)
-            .args(["-c", SERVER])
-            .env_remove("AWS_PROFILE")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let (input, mut output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut endpoint = String::new();
-        output.read_line(&mut endpoint).unwrap();
-        Moto { process: Mutex::new((child, input, output)), endpoint: endpoint.trim().to_owned() }
-    }
-
-    /// Runs Python; what it printed.
-    fn run(&self, script: &str) -> String {
-        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
-        writeln!(process.1, "{}", serde_json::json!(script)).unwrap();
-        let mut line = String::new();
-        process.2.read_line(&mut line).unwrap();
-        let (worked, said): (bool, String) = serde_json::from_str(&line).unwrap();
-        assert!(worked, "{script}: {said}");
-        said
-    }
-
-    fn machine(&self) -> Machine {
-        Machine::new(&[
-            ("AWS_ENDPOINT_URL_S3", &self.endpoint),
-            ("AWS_ACCESS_KEY_ID", "a"),
-            ("AWS_SECRET_ACCESS_KEY", "b"),
-            ("AWS_EC2_METADATA_DISABLED", "true"),
-        ])
-    }
+/// A machine that has it in the place of AWS.
+fn machine_of(moto: &Moto) -> Machine {
+    Machine::new(&[
+        ("AWS_ENDPOINT_URL_S3", moto.endpoint()),
+        ("AWS_ACCESS_KEY_ID", "a"),
+        ("AWS_SECRET_ACCESS_KEY", "b"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ])
 }
 
 /// The server of all tests that need no permissions.
 fn moto() -> &'static Moto {
     static MOTO: OnceLock<Moto> = OnceLock::new();
-    MOTO.get_or_init(Moto::start)
+    MOTO.get_or_init(|| Moto::start(&tools()))
 }
 
 fn put(bucket: &str, objects: &[(&str, &[u8])]) -> String {
-    let puts: String = objects.iter().fold(String::new(), |text, (key, bytes)| {
-        text + &format!(
-            "print(s3.put_object(Bucket={bucket:?}, Key={key:?}, Body=bytes({bytes:?})).get('VersionId'))\n"
-        )
-    });
-    moto().run(&puts)
+    moto().put(bucket, objects)
 }
 
 #[test]
@@ -111,7 +42,7 @@ fn an_object_of_a_versioned_bucket_is_pinned_by_its_version() {
     );
     let old = put("versioned", &[("chat.jsonl", b"{\"text\": \"old\"}\n")]);
     let new = put("versioned", &[("chat.jsonl", LINES)]);
-    let machine = moto.machine();
+    let machine = machine_of(moto);
     let local = machine.fetch("s3://versioned/chat.jsonl", &with("single_turn")).unwrap();
     assert_eq!(local.provenance.version.as_deref(), Some(format!("versionId:{new}").as_str()));
     assert_eq!(local.provenance.resolved_reference, format!("s3://versioned/chat.jsonl?versionId={new}"));
@@ -158,7 +89,7 @@ fn what_boto3_stores_is_read_as_stored_whatever_its_tag() {
          s3.complete_multipart_upload(Bucket='plain', Key='big.jsonl', UploadId=upload, MultipartUpload={'Parts': parts})\n\
          s3.put_object(Bucket='plain', Key='coded.jsonl', Body=b'\\x1f\\x8b no', ContentEncoding='gzip')",
     );
-    let machine = moto.machine();
+    let machine = machine_of(moto);
     let local = machine.fetch("s3://plain/big.jsonl", &with("single_turn")).unwrap();
     assert_eq!(local.files[0].size, 14_000_000);
     assert!(local.provenance.version.as_deref().unwrap().ends_with("-2\""), "{:?}", local.provenance);
@@ -186,7 +117,7 @@ fn prefixes_with_odd_names_and_many_pages_are_read_whole() {
          s3.put_object(Bucket='many', Key='p q/data/' + name, Body=b'{}')\n\
          s3.put_object(Bucket='many', Key='p q/data/', Body=b'')",
     );
-    let machine = moto.machine();
+    let machine = machine_of(moto);
     let plan = machine.access("s3://many/p q/", &ask()).unwrap();
     assert_eq!(plan.count(), 1209);
     let names: Vec<_> = plan.files().map(|(name, _)| name.to_owned()).collect();
@@ -206,7 +137,7 @@ fn prefixes_with_odd_names_and_many_pages_are_read_whole() {
 fn what_is_missing_is_told_apart() {
     let moto = moto();
     moto.run("s3.create_bucket(Bucket='gaps')\ns3.put_object(Bucket='gaps', Key='p/x.jsonl', Body=b'{}')");
-    let machine = moto.machine();
+    let machine = machine_of(moto);
     for (reference, part) in [
         ("s3://no-such-bucket/x.jsonl", "the bucket no-such-bucket was not found"),
         ("s3://no-such-bucket/p/", "the bucket no-such-bucket was not found"),
@@ -223,7 +154,7 @@ fn what_is_missing_is_told_apart() {
 
 #[test]
 fn permissions_are_those_of_the_key() {
-    let moto = Moto::start();
+    let moto = &Moto::start(&tools());
     let said = moto.run(
         r#"
 s3.create_bucket(Bucket='secret')
@@ -242,12 +173,26 @@ print(*keys)
     );
     let keys: Vec<&str> = said.split_whitespace().collect();
     let access = |bucket: &str, id: &str, secret: &str| {
-        let mut machine = moto.machine();
+        let mut machine = machine_of(moto);
         machine.set("AWS_ACCESS_KEY_ID", id);
         machine.set("AWS_SECRET_ACCESS_KEY", secret);
         machine.access(&format!("s3://{bucket}/x.jsonl"), &with("single_turn"))
     };
     access("secret", keys[0], keys[1]).unwrap();
+    // Signatures of keys that an address must encode.
+    let mut reader = machine_of(moto);
+    reader.set("AWS_ACCESS_KEY_ID", keys[0]);
+    reader.set("AWS_SECRET_ACCESS_KEY", keys[1]);
+    for key in ["a b+c%41&d=e;f.jsonl", "\u{fc}'(x)*~!@$,.jsonl", "a#b?.jsonl"] {
+        let script = format!(
+            "client('s3', {:?}, {:?}).put_object(Bucket='secret', Key={key:?}, Body=b'x\\n')",
+            keys[0], keys[1]
+        );
+        moto.run(&script);
+        if !key.contains('?') {
+            reader.access(&format!("s3://secret/{key}"), &with("single_turn")).unwrap();
+        }
+    }
     for (id, secret, part) in [
         (keys[2], keys[3], "denied, or it does not exist"),
         ("AKIANOBODY", "b", "S3 does not know the access key of the environment"),
@@ -267,7 +212,7 @@ fn a_public_object_is_read_without_credentials() {
         "s3.create_bucket(Bucket='public', ACL='public-read')\nfor acl in ['public-read', 'private']: \
          s3.put_object(Bucket='public', Key=acl + '.jsonl', Body=b'{}', ACL=acl)",
     );
-    let mut machine = moto.machine();
+    let mut machine = machine_of(moto);
     machine.set("AWS_ACCESS_KEY_ID", "");
     machine.fetch("s3://public/public-read.jsonl", &with("single_turn")).unwrap();
     let error = machine.access("s3://public/private.jsonl", &with("single_turn")).unwrap_err().to_string();

@@ -27,6 +27,14 @@ fn asked(store: &StubStore) -> Vec<String> {
     store.log().iter().map(|request| format!("{} {}", request.method, request.target)).collect()
 }
 
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 fn is_data(request: &Request) -> bool {
     request.method == "GET"
         && request.path().ends_with("x.jsonl")
@@ -59,6 +67,81 @@ fn an_object_is_pinned_by_its_etag_and_transferred_once() {
     store.clear_log();
     machine.fetch("s3://traces/a b/x+y.jsonl", &with("mooncake_trace")).unwrap();
     assert_eq!(store.log().len(), 2);
+}
+
+#[test]
+fn keys_are_taken_as_they_are_written() {
+    for (key, name) in [
+        ("a b+c%41&d=e;f/\u{fc}'(x)*~.jsonl", "\u{fc}'(x)*~.jsonl"),
+        ("/x.jsonl", "x.jsonl"),
+        ("a//x.jsonl", "x.jsonl"),
+        ("//x.jsonl", "x.jsonl"),
+        ("a/%2e%2e", "%2e%2e"),
+        ("con", "data"),
+        ("a/x\\y", "data"),
+        ("a/x\u{1b}y", "data"),
+        ("a#b", "a#b"),
+        ("\u{65e5}\u{672c} .jsonl", "\u{65e5}\u{672c} .jsonl"),
+    ] {
+        let store = StubStore::start(&[(key, LINES)]);
+        let machine = machine(&store);
+        let reference = format!("s3://traces/{key}");
+        let local = machine.fetch(&reference, &with("mooncake_trace")).unwrap();
+        assert_eq!(std::fs::read(&local.files[0].path).unwrap(), LINES, "{key}");
+        assert_eq!(local.provenance.files[0].0, key);
+        let lies = local.files[0].path.file_name().unwrap().to_str().unwrap();
+        assert_eq!(lies, name, "{key}");
+        let prefix = machine.home.path().join(".cache/aiperf/remote/v1/s3");
+        assert!(local.files[0].path.starts_with(prefix), "{key}");
+    }
+    // Prefixes, too: what lies below, and not what looks alike.
+    for prefix in ["a b+c%41", "/p", "a//b", "a/"] {
+        let store = StubStore::start(&[("p/data/y.json", b"{}"), ("data/y.json", b"{}")]);
+        let folder = b"{\"path\": \"data\", \"format\": \"raw_payload\"}";
+        store.put(&format!("{prefix}/aiperf.json"), folder);
+        store.put(&format!("{prefix}/data/x.json"), LINES);
+        let machine = machine(&store);
+        let local = machine.fetch(&format!("s3://traces/{prefix}/"), &ask()).unwrap();
+        let names: Vec<_> = local.files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, ["x.json"], "{prefix}");
+        assert_eq!(std::fs::read(&local.files[0].path).unwrap(), LINES);
+    }
+    // Addresses fold these away: another object would be read.
+    let store = StubStore::start(&[("x", LINES)]);
+    for key in ["a/../x", "./x", "/"] {
+        let error = machine(&store).access(&format!("s3://traces/{key}"), &with("single_turn")).unwrap_err();
+        assert!(error.to_string().contains("cannot be used: "), "{error}");
+    }
+    assert!(store.log().is_empty());
+}
+
+#[test]
+fn a_manifest_or_sidecar_has_a_version_of_its_own_and_may_be_compressed() {
+    let packed = gzipped(b"{\"format\": \"mooncake_trace\", \"block_size\": 32}");
+    let store = StubStore::start(&[("x.jsonl", LINES), ("x.jsonl.aiperf.json", &packed)]);
+    let bytes: std::sync::Arc<[u8]> = packed.clone().into();
+    store.fault(move |request| {
+        let sidecar = request.path().ends_with(".aiperf.json");
+        sidecar.then(|| {
+            Answer::file(request, &bytes)
+                .with("Content-Encoding", "gzip")
+                .with("ETag", "\"e\"")
+                .with("x-amz-version-id", "v7")
+        })
+    });
+    let mut machine = machine(&store);
+    let local = machine.fetch("s3://traces/x.jsonl", &ask()).unwrap();
+    assert_eq!(local.provenance.format_source, Some(FormatSource::Sidecar));
+    let manifest = &local.provenance.json()["manifest"];
+    assert_eq!(
+        (&manifest["path"], &manifest["version"]),
+        (&"x.jsonl.aiperf.json".into(), &"versionId:v7".into())
+    );
+    // A sidecar is found again beside the exact reference: no options go with it.
+    assert_eq!(local.provenance.lines().len(), 1);
+    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
+    let offline = machine.fetch("s3://traces/x.jsonl", &ask()).unwrap();
+    assert_eq!(&offline.provenance.json()["manifest"], manifest);
 }
 
 #[test]
@@ -156,7 +239,7 @@ fn what_s3_says_is_told_with_the_way_out() {
         ),
         (403, "SignatureDoesNotMatch", "signature by the access key of the environment", "SECRET_ACCESS_KEY"),
         (400, "ExpiredToken", "has expired", "renew the credentials"),
-        (403, "RequestTimeTooSkewed", "the clock of this machine", "Set the clock"),
+        (403, "RequestTimeTooSkewed", "UTC here, 2026-11-30T12:00:00", "Set the clock"),
         (403, "InvalidObjectState", "is archived", "Restore it"),
         (404, "NoSuchVersion", "the version \"v1\" of s3://traces/x.jsonl was not found", "drop it"),
         (405, "MethodNotAllowed", "a delete marker, was not found", "another version"),
@@ -165,7 +248,9 @@ fn what_s3_says_is_told_with_the_way_out() {
         let store = StubStore::start(&[("x.jsonl", LINES)]);
         // An answer to HEAD has no body.
         store.fault(move |request| {
-            Some(if request.method == "HEAD" { Answer::status(status) } else { refusal(status, code) })
+            let answer =
+                if request.method == "HEAD" { Answer::status(status) } else { refusal(status, code) };
+            Some(answer.with("Date", "Mon, 30 Nov 2026 12:00:00 GMT"))
         });
         let machine = machine(&store);
         let error = machine.access("s3://traces/x.jsonl?versionId=v1", &with("single_turn")).unwrap_err();

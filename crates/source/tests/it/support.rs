@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aiperf_source::{
-    Ask, Event, Events, Format, Formats, Local, Parquet, Plan, Reference, Settings, SourceError, Sources,
-    Stop,
+    Ask, Event, Events, Format, Formats, Local, Parquet, Patience, Plan, Reference, Settings, SourceError,
+    Sources, Stop,
 };
 use tempfile::TempDir;
 
@@ -48,6 +47,8 @@ pub(crate) struct Machine {
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) events: Arc<Mutex<Vec<Event>>>,
     pub(crate) stop: Stop,
+    /// Changes how long it waits.
+    pub(crate) patience: fn(&mut Patience),
 }
 
 impl Machine {
@@ -56,7 +57,7 @@ impl Machine {
         let mut all: BTreeMap<String, String> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         all.insert("HOME".into(), home.path().to_str().unwrap().to_owned());
-        Machine { home, variables: all, events: Arc::default(), stop: Stop::default() }
+        Machine { home, variables: all, events: Arc::default(), stop: Stop::default(), patience: |_| {} }
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) {
@@ -67,6 +68,7 @@ impl Machine {
         let mut settings = Settings::of(&self.variables).unwrap();
         settings.patience.between_attempts = [Duration::from_millis(1); 2];
         settings.patience.say_again = Duration::from_millis(100);
+        (self.patience)(&mut settings.patience);
         let events = Arc::clone(&self.events);
         Sources::new(settings, Events::to(move |event| events.lock().unwrap().push(event)), self.stop.clone())
     }
@@ -97,22 +99,12 @@ impl Machine {
     }
 }
 
-/// A Python with these packages in it, installed once per target directory; `check` is a program that runs when it is
-/// ready.
+/// A Python with these packages in it, shared by all tests of a target directory.
 pub(crate) fn venv(name: &str, check: &str, packages: &[&str]) -> PathBuf {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let venv = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let python = venv.join("bin/python");
-    let check = Command::new(&python).args(["-c", check]).output();
-    if !check.is_ok_and(|output| output.status.success()) {
-        let run = |command: &mut Command| {
-            let output = command.output().unwrap();
-            let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{packages:?} cannot be installed (python3-venv, pip): {text}");
-        };
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv));
-        run(Command::new(&python).args(["-m", "pip", "install", "-q"]).args(packages));
-    }
-    python
+    aiperf_test_servers::venv(&tools(), name, check, packages)
+}
+
+/// Where programs stay that tests fetch.
+pub(crate) fn tools() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }

@@ -192,6 +192,100 @@ fn what_is_compressed_for_the_transfer_is_decoded_and_a_gz_file_is_not() {
 }
 
 #[test]
+fn a_body_that_is_compressed_behind_a_head_that_is_not_is_decoded() {
+    let lines = LINES.repeat(10_000);
+    let (whole, packed) = (Arc::<[u8]>::from(lines.clone()), Arc::<[u8]>::from(gzipped(&lines)));
+    let packed_sidecar = gzipped(b"{\"format\": \"single_turn\"}");
+    // HEAD tells the length of the file, or that of what is sent; ranges are of what is sent, or not served.
+    for (announced, ranges) in [(whole.len(), true), (packed.len(), true), (whole.len(), false)] {
+        let (body, sidecar) = (Arc::clone(&packed), packed_sidecar.clone());
+        let server = Server::start(move |request| match request.path() {
+            "/x.jsonl" if request.method == "HEAD" => {
+                Answer::status(200).with("ETag", "\"a\"").with("Content-Length", announced.to_string())
+            }
+            "/x.jsonl" if ranges => {
+                Answer::file(request, &body).with("ETag", "W/\"a\"").with("Content-Encoding", "gzip")
+            }
+            "/x.jsonl" => Answer::status(200)
+                .body(Arc::clone(&body))
+                .with("ETag", "W/\"a\"")
+                .with("Content-Encoding", "gzip"),
+            "/x.jsonl.aiperf.json" => {
+                Answer::status(200).body(sidecar.clone()).with("Content-Encoding", "gzip")
+            }
+            _ => Answer::status(404),
+        });
+        let machine = Machine::new(&[]);
+        let url = format!("{}/x.jsonl", server.url());
+        let sources = machine.sources();
+        let plan = sources.access(&Reference::parse(&url).unwrap(), &ask()).unwrap();
+        assert_eq!(plan.format_source, Some(FormatSource::Sidecar));
+        let leading = sources.leading(&plan, 100).unwrap();
+        assert_eq!((leading.bytes.as_slice(), leading.whole), (&lines[..100], false));
+        let local = sources.fetch(&plan).unwrap();
+        assert_eq!(std::fs::read(&local.files[0].path).unwrap(), lines);
+        assert_eq!(local.files[0].size, lines.len() as u64);
+        server.clear_log();
+        assert_eq!(machine.fetch(&url, &ask()).unwrap().files, local.files);
+        assert_eq!(asked(&server), ["HEAD /x.jsonl", "GET /x.jsonl.aiperf.json"]);
+    }
+    // A cut stream starts again: it has no place to go on from.
+    let body = Arc::clone(&packed);
+    let cuts = Mutex::new(0);
+    let server = serve(move |request| {
+        if request.method == "HEAD" {
+            return Answer::status(200).with("ETag", "\"a\"").body(Arc::clone(&body));
+        }
+        let mut cuts = cuts.lock().unwrap();
+        *cuts += 1;
+        let answer = Answer::status(200)
+            .body(Arc::clone(&body))
+            .with("ETag", "\"a\"")
+            .with("Content-Encoding", "gzip");
+        Answer { cut_after: (*cuts < 3).then_some(body.len() / 2), ..answer }
+    });
+    let machine = Machine::new(&[]);
+    let local = machine.fetch(&format!("{}/x.jsonl", server.url()), &with("single_turn")).unwrap();
+    assert_eq!(std::fs::read(&local.files[0].path).unwrap(), lines);
+    // Another tag is another version, compressed or not.
+    let server = serve(move |request| {
+        let tag = if request.method == "HEAD" { "\"a\"" } else { "W/\"b\"" };
+        Answer::status(200).body(Arc::clone(&packed)).with("ETag", tag).with("Content-Encoding", "gzip")
+    });
+    let error = machine.fetch(&format!("{}/x.jsonl", server.url()), &with("single_turn")).unwrap_err();
+    assert!(error.to_string().contains("changed after AIPerf pinned its version"), "{error}");
+}
+
+#[test]
+fn an_empty_file_and_an_open_connection_are_told() {
+    let server = serve(|request| match request.range() {
+        Some(_) => Answer::status(416).with("Content-Range", "bytes */0"),
+        None => Answer::status(405),
+    });
+    let machine = Machine::new(&[]);
+    let error = machine.access(&format!("{}/x.jsonl", server.url()), &with("single_turn")).unwrap_err();
+    assert!(error.to_string().contains("is empty"), "{error}");
+    // Refused before a byte of it is asked for a second time.
+    assert_eq!(asked(&server), ["HEAD /x.jsonl", "GET /x.jsonl", "GET /x.jsonl.aiperf.json"]);
+    let server = serve(|_| Answer::status(200));
+    let bare = Answer { without_length: true, ..Answer::status(200).body(LINES) };
+    let unknown = serve(move |_| bare.clone());
+    for (server, methods) in [(server, &["HEAD", "GET"][..1]), (unknown, &["HEAD", "GET"])] {
+        let _ = machine.access(&format!("{}/x.jsonl", server.url()), &with("single_turn"));
+        let log: Vec<_> = server.log().into_iter().filter(|request| request.path() == "/x.jsonl").collect();
+        let used: Vec<&str> = log.iter().map(|request| request.method.as_str()).collect();
+        assert_eq!(used, methods, "what HEAD does not tell is asked for");
+    }
+    // Not to this machine: said once, whatever comes of it.
+    let machine = Machine::new(&[("AIPERF_DATASET_REMOTE_OFFLINE", "1")]);
+    machine.access("http://192.0.2.1/x.jsonl", &with("single_turn")).unwrap_err();
+    machine.access("http://127.0.0.1:9/x.jsonl", &with("single_turn")).unwrap_err();
+    let warned = machine.notes();
+    assert_eq!(warned.len(), 1, "{warned:?}");
+    assert!(warned[0].contains("neither private nor authenticated"), "{warned:?}");
+}
+
+#[test]
 fn a_cut_body_goes_on_with_the_same_version_and_three_cuts_are_the_end() {
     let bytes: Vec<u8> = (0..2_000_000u32).map(|i| (i >> 7) as u8).collect();
     let file: Arc<[u8]> = bytes.clone().into();

@@ -1,65 +1,13 @@
 //! Data that are somewhere else, through the program.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo, StubStore};
 use serde_json::Value;
-use tempfile::TempDir;
 
-const TRACE: &[u8] =
-    b"{\"timestamp\": 0, \"input_length\": 1200, \"output_length\": 52, \"hash_ids\": [0, 1, 2]}\n\
-{\"timestamp\": 105, \"input_length\": 1800, \"output_length\": 26, \"hash_ids\": [0, 3, 4, 5]}\n\
-{\"timestamp\": 274, \"input_length\": 1300, \"output_length\": 52, \"hash_ids\": [1, 4, 6]}\n";
-const MANIFEST: &[u8] = b"{\"path\": \"trace.jsonl\", \"format\": \"mooncake_trace\", \"block_size\": 512}";
-
-/// A machine with an empty home.
-pub(crate) struct Machine {
-    pub(crate) home: TempDir,
-    variables: Vec<(String, String)>,
-}
-
-impl Machine {
-    pub(crate) fn new(hub: &StubHub) -> Machine {
-        Machine {
-            home: tempfile::tempdir().unwrap(),
-            variables: vec![("HF_ENDPOINT".into(), hub.endpoint()), ("HF_TOKEN".into(), "hf_good".into())],
-        }
-    }
-
-    pub(crate) fn set(&mut self, name: &str, value: &str) {
-        self.variables.push((name.into(), value.into()));
-    }
-
-    pub(crate) fn aiperf(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_aiperf"))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home.path())
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .args(arguments)
-            .current_dir(self.home.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
-    }
-
-    pub(crate) fn profile(&self, arguments: &[&str]) -> Output {
-        let common =
-            ["profile", "--model", "m", "--url", "mock://?ttft=1ms&itl=0ms", "--output-artifact-dir", "out"];
-        self.aiperf(&[&common[..], arguments].concat())
-    }
-
-    pub(crate) fn summary(&self) -> Value {
-        let text = std::fs::read(self.home.path().join("out/profile_export_aiperf.json")).unwrap();
-        serde_json::from_slice(&text).unwrap()
-    }
-}
-
-pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use crate::machine::{MANIFEST, Machine, TRACE, files_below, stderr, stdout};
 
 fn hub() -> StubHub {
     StubHub::start(&[(
@@ -183,10 +131,6 @@ fn big_trace() -> Vec<u8> {
     TRACE.repeat(1_000)
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
 #[test]
 fn resolve_shows_what_would_run_and_reads_no_data() {
     let hub = hub();
@@ -289,15 +233,6 @@ fn publish_check_finds_what_would_not_run_in_the_words_of_a_run() {
 /// No credential in any output, stream or cache file.
 #[test]
 fn canaries_stay_where_they_were_put() {
-    fn files(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
-        for entry in std::fs::read_dir(directory).unwrap().flatten() {
-            if entry.file_type().unwrap().is_dir() {
-                files(&entry.path(), found);
-            } else {
-                found.push(entry.path());
-            }
-        }
-    }
     let hub = StubHub::start(&[
         ("org/trace", StubRepo::new(&[("aiperf.json", MANIFEST), ("lfs:trace.jsonl", TRACE)])),
         ("org/off", StubRepo { disabled: true, ..StubRepo::default() }),
@@ -331,8 +266,7 @@ fn canaries_stay_where_they_were_put() {
             said += &stderr(&output);
             said += &stdout(&output);
         }
-        let mut all = Vec::new();
-        files(machine.home.path(), &mut all);
+        let all = files_below(machine.home.path());
         assert!(token != "hf_good" || all.len() > 5);
         for path in all {
             said += &String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default());
@@ -565,15 +499,8 @@ fn a_prefix_of_s3_runs_like_the_same_file_on_disk() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     said += &stderr(&output);
     said += &String::from_utf8_lossy(&output.stdout);
-    let mut folders = vec![machine.home.path().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
-            if entry.path().is_dir() {
-                folders.push(entry.path());
-            } else {
-                said += &String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap());
-            }
-        }
+    for path in files_below(machine.home.path()) {
+        said += &String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default());
     }
     assert!(!said.to_lowercase().contains("canary"), "a key or token is printed or kept");
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use aiperf_test_servers::{StubHub, StubRepo};
 
-use crate::remote::{Machine, stderr};
+use crate::machine::{Machine, stderr};
 
 /// The bytes of a file among the test data of the tokenizers.
 fn data(name: &str) -> Vec<u8> {

@@ -1,0 +1,10 @@
+//! Data from elsewhere, through the program: against stubs, real servers, and faults.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, and that is what it is for")]
+
+mod disk;
+mod formats;
+mod machine;
+mod nginx;
+mod runs;
+mod tokenizers;
