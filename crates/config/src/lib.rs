@@ -22,5 +22,5 @@ pub use run::{
     SyntheticImages, SyntheticMedia, Target, TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_text};
-pub use signed::{Signature, identity, signature};
+pub use signed::{Signature, identity, moment, signature};
 pub use tuning::Tuning;

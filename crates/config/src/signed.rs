@@ -161,8 +161,8 @@ fn iso(text: &str) -> Option<u64> {
     moment(&digits)
 }
 
-/// 14 digits, in UTC, as seconds since 1970.
-fn moment(digits: &str) -> Option<u64> {
+/// `YYYYMMDDhhmmss` in UTC as seconds since 1970; `None` when it is no such moment, or one before.
+pub fn moment(digits: &str) -> Option<u64> {
     if digits.len() != 14 || !digits.is_ascii() {
         return None;
     }

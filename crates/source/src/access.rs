@@ -58,7 +58,19 @@ pub(crate) async fn access<P: Protocol>(
     let chosen = choose(protocol, data, format.map(|(format, _)| format), declaration.as_ref())?;
     notes.extend(chosen.notes);
     let mut files = chosen.files;
-    names::check(files.iter().map(|file| file.path.as_str()))?;
+    let folder = chosen.folder.as_deref().filter(|_| !protocol.keeps_paths());
+    let is_alone = chosen.folder.is_none();
+    let kept = files.iter().filter(|_| protocol.keeps_paths() || !is_alone);
+    names::check(kept.map(|file| below(folder.unwrap_or_default(), &file.path).unwrap_or(&file.path)))?;
+    if let (Some(declaration), false) = (&declaration, is_alone)
+        && declaration.data_sha256.is_some()
+    {
+        return Err(Problem::BadManifest {
+            manifest: declaration.place.clone(),
+            what: "it has a sha256, and its path is a folder".into(),
+            rule: "sha256 is the digest of one file".into(),
+        });
+    }
     if files.len() > MOST_FILES {
         return Err(Problem::TooMuch(format!(
             "it has {} data files, at most {MOST_FILES} data files are read",
@@ -103,6 +115,7 @@ pub(crate) async fn access<P: Protocol>(
         manifest: declaration.as_ref().map(|declaration| ManifestMark {
             path: declaration.place.clone(),
             sha256: declaration.sha256.clone(),
+            version: found.declared_by.as_ref().and_then(Entry::version),
         }),
         offline,
         files,
@@ -223,13 +236,6 @@ async fn locate<P: Protocol>(
             let entries = protocol.list(found, &path).await?;
             if entries.is_empty() {
                 return Err(missing());
-            }
-            if declaration.data_sha256.is_some() {
-                return Err(Problem::BadManifest {
-                    manifest: declaration.place.clone(),
-                    what: format!("it has a sha256, and \"{}\" is a folder", data.written.escape_debug()),
-                    rule: "sha256 is the digest of one file".into(),
-                });
             }
             Ok(Data::Folder { path, entries, layout: false })
         }

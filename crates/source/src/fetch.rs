@@ -100,11 +100,11 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
     async fn lock(&self, file: Option<&Entry>) -> Result<Option<Lock>, Problem> {
         let Some(path) = self.store.lock(self.plan, file) else { return Ok(None) };
         let cannot_write = |error: io::Error| self.disk(&error);
-        lock::acquire(&path, self.patience, self.events, cannot_write).await.map(Some)
+        lock::acquire(&path, &self.store.root(), self.patience, self.events, cannot_write).await.map(Some)
     }
 
     fn disk(&self, error: &io::Error) -> Problem {
-        disk_problem(&self.store.root(), error, self.store.variable())
+        disk_problem(&self.store.root().path, error, self.store.variable())
     }
 
     async fn file(&self, file: &Entry, meter: &mut Meter) -> Result<(PathBuf, Digests), Problem> {
@@ -144,7 +144,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
 
     /// What is wrong with a file that is not a copy.
     fn not_as_promised(&self, file: &Entry) -> Problem {
-        let path = self.store.root().join(&file.path);
+        let path = self.store.root().path.join(&file.path);
         let Some(promised) = self.plan.data_sha256.as_deref() else {
             return Problem::CannotRead { path, cause: "it is gone".into() };
         };

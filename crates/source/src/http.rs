@@ -8,7 +8,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
 
 pub(crate) use body::Body;
@@ -174,10 +174,34 @@ pub(crate) fn transient_answer(status: StatusCode, headers: &HeaderMap, what: &s
     })
 }
 
-/// `Retry-After`: seconds. A date is taken as the default wait.
+/// `Retry-After`: seconds, or a date by the clock of the server.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    text.trim().parse::<u64>().ok().map(Duration::from_secs)
+    let text = header(headers, RETRY_AFTER.as_str())?;
+    let seconds = match text.parse::<u64>() {
+        Ok(seconds) => seconds,
+        Err(_) => http_date(text)?.saturating_sub(server_time(headers).unwrap_or_else(own_time)),
+    };
+    Some(Duration::from_secs(seconds))
+}
+
+/// The clock of this machine, seconds since 1970.
+pub(crate) fn own_time() -> u64 {
+    aiperf_clock::wall(aiperf_clock::now()) / 1_000_000_000
+}
+
+/// The clock of the server, seconds since 1970, where its answer tells.
+pub(crate) fn server_time(headers: &HeaderMap) -> Option<u64> {
+    http_date(header(headers, DATE.as_str())?)
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
+fn http_date(text: &str) -> Option<u64> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let parts: Vec<&str> = text.split_ascii_whitespace().collect();
+    let [_, day, month, year, time, "GMT"] = parts.as_slice() else { return None };
+    let month = MONTHS.iter().position(|name| name == month)? + 1;
+    aiperf_config::moment(&format!("{year}{month:02}{day}{}", time.replace(':', "")))
 }
 
 /// Where a redirect leads; never from a private connection to an open one.
@@ -246,4 +270,32 @@ fn tls() -> Result<rustls::ClientConfig, String> {
             .with_root_certificates(roots)
             .with_no_client_auth();
     Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_date_to_come_back_at_is_by_the_clock_of_the_server() {
+        let wait = |after: &str, date: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            for (name, text) in [(RETRY_AFTER, Some(after)), (DATE, date)] {
+                headers.extend(
+                    text.and_then(|text| HeaderValue::from_str(text).ok()).map(|value| (name, value)),
+                );
+            }
+            retry_after(&headers).map(|wait| wait.as_secs())
+        };
+        let noon = Some("Mon, 30 Nov 2026 12:00:00 GMT");
+        assert_eq!(wait("7", None), Some(7));
+        assert_eq!(wait("Mon, 30 Nov 2026 12:01:30 GMT", noon), Some(90));
+        assert_eq!(wait("Mon, 30 Nov 2026 11:00:00 GMT", noon), Some(0));
+        for text in ["soon", "-1", "", "Mon, 99 Nov 2026 12:00:00 GMT", "Mon, é0 Nov 2026 12:00:00 GMT"] {
+            assert_eq!(wait(text, noon), None, "{text}");
+        }
+        assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+    }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::error::Problem;
 use crate::events::Events;
 use crate::settings::Patience;
+use crate::temp::Root;
 
 /// A lock that is held, until it is dropped.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ impl Drop for Lock {
 /// Takes the exclusive lock of `path` (`flock`, which the Python client takes too), waiting for whoever holds it.
 pub(crate) async fn acquire(
     path: &Path,
+    root: &Root,
     patience: &Patience,
     events: &Events,
     cannot_write: impl Fn(io::Error) -> Problem,
@@ -35,6 +37,9 @@ pub(crate) async fn acquire(
     const POLL: Duration = Duration::from_millis(50);
     let start = aiperf_clock::now();
     let mut said = 0;
+    if let Some(directory) = path.parent() {
+        root.directory(directory).map_err(&cannot_write)?;
+    }
     loop {
         let file = open(path).map_err(&cannot_write)?;
         match file.try_lock() {
@@ -67,25 +72,14 @@ pub(crate) async fn acquire(
 
 fn open(path: &Path) -> io::Result<File> {
     let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::CLOEXEC).bits();
-    let open = || {
-        File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o664)
-            .custom_flags(flags as i32)
-            .open(path)
-    };
-    match open() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            open()
-        }
-        other => other,
-    }
+    File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o664)
+        .custom_flags(flags as i32)
+        .open(path)
 }
 
 fn same(file: &File, path: &Path) -> bool {

@@ -13,6 +13,7 @@ use crate::protocol::hub::client::Repo;
 use crate::protocol::{Entry, Range};
 use crate::settings::HUB_CACHE_VARIABLE;
 use crate::sources::Sources;
+use crate::store::Store as _;
 use crate::transfer::{self, Meter, Order, disk_problem};
 
 /// What lies at the root of a model repository at one commit.
@@ -98,7 +99,7 @@ impl Sources {
         let disk = |error: std::io::Error| disk_problem(&self.settings.hub.cache, &error, HUB_CACHE_VARIABLE);
         let patience = &self.settings.patience;
         let _lock = match cache.lock_of(entry) {
-            Some(path) => Some(lock::acquire(&path, patience, &self.events, disk).await?),
+            Some(path) => Some(lock::acquire(&path, &cache.root(), patience, &self.events, disk).await?),
             None => None,
         };
         // Whoever held the lock may have brought it.

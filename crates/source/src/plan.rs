@@ -46,6 +46,19 @@ pub struct ManifestMark {
     pub path: String,
     /// The digest of its bytes.
     pub sha256: String,
+    /// Its own version, where the source gives each file one.
+    pub version: Option<String>,
+}
+
+impl ManifestMark {
+    /// As results record it.
+    pub fn json(&self) -> serde_json::Value {
+        let mut value = serde_json::json!({ "path": self.path, "sha256": self.sha256 });
+        if let Some(version) = &self.version {
+            value["version"] = version.as_str().into();
+        }
+        value
+    }
 }
 
 /// What a run over a reference reads, at an exact version.

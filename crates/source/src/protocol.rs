@@ -32,6 +32,17 @@ pub(crate) struct Entry {
     pub(crate) promise: Option<Promise>,
 }
 
+impl Entry {
+    /// The version that its source gives this one file: the version id of an object, else its tag.
+    pub(crate) fn version(&self) -> Option<String> {
+        match (&self.version_id, &self.etag) {
+            (Some(version), _) => Some(format!("versionId:{version}")),
+            (None, Some(etag)) => Some(format!("etag:{etag}")),
+            (None, None) => None,
+        }
+    }
+}
+
 /// What lies at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
@@ -102,6 +113,11 @@ pub(crate) trait Protocol {
 
     /// The version that is recorded for these files, and the reference that names it.
     fn version(&self, found: &Found, target: &Target<'_>) -> (Option<String>, String);
+
+    /// Whether the cache keeps a file under its whole path in the source: then every part of that must be a name.
+    fn keeps_paths(&self) -> bool {
+        false
+    }
 
     /// Whether a folder may go without a manifest when it has a Parquet layout.
     fn knows_layouts(&self) -> bool {

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::digest::{sha256_hex, short};
 use crate::fetch::LocalFile;
-use crate::plan::{FormatSource, Plan};
+use crate::plan::{FormatSource, ManifestMark, Plan};
+use crate::protocol::Node;
 
 /// What was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +22,8 @@ pub struct Provenance {
     pub format_source: Option<FormatSource>,
     /// Name, size and digest of each file.
     pub files: Vec<(String, u64, String)>,
-    /// Path and digest of the manifest or sidecar.
-    pub manifest: Option<(String, String)>,
+    /// The manifest or sidecar.
+    pub manifest: Option<ManifestMark>,
     /// Only the cache was used.
     pub offline: bool,
     /// The options that stand in for a manifest when the exact reference is used.
@@ -31,8 +32,10 @@ pub struct Provenance {
 
 impl Provenance {
     pub(crate) fn of(plan: &Plan, files: &[LocalFile]) -> Provenance {
-        let of_manifest = plan.format_source == Some(FormatSource::Manifest) || plan.block_size.is_some();
-        let options = (of_manifest && !plan.is_folder() && plan.manifest.is_some()).then(|| {
+        // A sidecar is found again beside the file; the manifest of a folder is not.
+        let of_manifest = plan.manifest.is_some() && matches!(plan.found.node, Node::Folder);
+        let supplied = plan.format_source == Some(FormatSource::Manifest) || plan.block_size.is_some();
+        let options = (of_manifest && supplied && !plan.is_folder()).then(|| {
             let format = plan.format.map(|name| format!("--custom-dataset-type {name}"));
             let block_size = plan.block_size.map(|size| format!("--isl-block-size {size}"));
             [format, block_size].into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -48,7 +51,7 @@ impl Provenance {
                 .zip(&plan.files)
                 .map(|(local, entry)| (entry.path.clone(), local.size, local.sha256.clone()))
                 .collect(),
-            manifest: plan.manifest.as_ref().map(|mark| (mark.path.clone(), mark.sha256.clone())),
+            manifest: plan.manifest.clone(),
             offline: plan.offline,
             options,
         }
@@ -111,7 +114,7 @@ impl Provenance {
             "files": self.files.iter().map(|(path, size, sha256)| {
                 json!({ "path": path, "size": size, "sha256": sha256 })
             }).collect::<Vec<_>>(),
-            "manifest": self.manifest.as_ref().map(|(path, sha256)| json!({ "path": path, "sha256": sha256 })),
+            "manifest": self.manifest.as_ref().map(ManifestMark::json),
         });
         if self.offline {
             value["offline"] = json!(true);

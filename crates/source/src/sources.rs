@@ -298,9 +298,11 @@ pub(crate) async fn leading<P: Protocol, S: Store>(
         file.take(most).read_to_end(&mut bytes).map_err(cannot)?;
         return Ok(Leading { whole: bytes.len() as u64 >= length, bytes });
     }
-    let end = first.size.map_or(most, |size| size.min(most));
     retrying(&settings.patience, async || {
+        let end = first.size.map_or(most, |size| size.min(most));
         let mut body = protocol.open(&plan.found, first, Range { start: 0, end: Some(end) }).await?;
+        // What is decoded on its way is longer than what was announced.
+        let (size, end) = if body.coded { (None, most) } else { (first.size, end) };
         let mut bytes: Vec<u8> = Vec::new();
         let mut ended = false;
         while (bytes.len() as u64) < end {
@@ -311,7 +313,7 @@ pub(crate) async fn leading<P: Protocol, S: Store>(
             bytes.extend_from_slice(&chunk);
         }
         bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
-        let whole = match first.size {
+        let whole = match size {
             Some(size) => bytes.len() as u64 >= size,
             None => ended,
         };

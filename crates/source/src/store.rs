@@ -7,7 +7,7 @@ use crate::digest::Digests;
 use crate::error::Problem;
 use crate::plan::Plan;
 use crate::protocol::Entry;
-use crate::temp::TempFile;
+use crate::temp::{Root, TempFile};
 
 /// A cache. A hit writes nothing.
 pub(crate) trait Store {
@@ -35,8 +35,8 @@ pub(crate) trait Store {
     /// The variable that moves this cache.
     fn variable(&self) -> &'static str;
 
-    /// Its root, for messages.
-    fn root(&self) -> PathBuf;
+    /// Its root.
+    fn root(&self) -> Root;
 
     /// Whether it holds copies: what is wrong with one is put right by fetching it again.
     fn is_cache(&self) -> bool {

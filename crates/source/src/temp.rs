@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// A file under a name of its own; gone with this value unless it is put in place.
@@ -65,6 +65,27 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     temp.file().write_all(bytes)?;
     temp.file().sync_all()?;
     temp.place(path)
+}
+
+/// A cache, as its directories are made.
+#[derive(Clone, Debug)]
+pub(crate) struct Root {
+    pub(crate) path: PathBuf,
+    /// Mode of new directories.
+    pub(crate) mode: u32,
+}
+
+impl Root {
+    /// Makes a directory of the cache, unless a link leads it out of there.
+    pub(crate) fn directory(&self, path: &Path) -> io::Result<()> {
+        let make = |path: &Path| std::fs::DirBuilder::new().recursive(true).mode(self.mode).create(path);
+        make(&self.path)?;
+        let there = path.ancestors().find(|above| above.symlink_metadata().is_ok()).unwrap_or(&self.path);
+        if !there.canonicalize()?.starts_with(self.path.canonicalize()?) {
+            return Err(io::Error::other(format!("{} leads out of the cache", there.display())));
+        }
+        make(path)
+    }
 }
 
 /// Makes a rename last; a filesystem that cannot is left alone.

@@ -95,7 +95,7 @@ pub(crate) async fn fetch(
     let mut given = Given::default();
     let mut made = 0;
     loop {
-        let from = if order.resumes && !given.doubtful { given.bytes } else { 0 };
+        let from = if order.resumes && !given.doubtful && !given.coded { given.bytes } else { 0 };
         let failure = match open(from).await {
             Ok(body) => {
                 if body.start != given.bytes || given.doubtful {
@@ -141,6 +141,8 @@ struct Given {
     bytes: u64,
     /// It cannot be the beginning of the file.
     doubtful: bool,
+    /// It was decoded on its way: there is no place to go on from.
+    coded: bool,
 }
 
 /// Takes one body to its end.
@@ -152,7 +154,8 @@ async fn receive(
     meter: &mut Meter,
     directory: &Path,
 ) -> Result<(), Failure> {
-    let size = order.size.or(body.total);
+    given.coded = body.coded;
+    let size = if body.coded { None } else { order.size.or(body.total) };
     let cut = |what: String| Failure::transient(Problem::CutShort { file: order.name.to_owned(), what });
     if let (Some(size), Some(total)) = (order.size, body.total)
         && size != total
@@ -289,5 +292,24 @@ pub(crate) fn disk_problem(directory: &Path, error: &io::Error, variable: &'stat
             Problem::DiskFull { directory, what: error.to_string(), variable }
         }
         _ => Problem::CannotWrite { directory, cause: error.to_string(), variable },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_fills_up_while_it_is_written_is_named_with_the_way_out() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let error = runtime.block_on(async {
+            // Whatever is written to it finds no space.
+            let writer = Writer::start(File::options().write(true).open("/dev/full").unwrap(), None);
+            while writer.write(Bytes::from_static(b"x")).await.is_ok() {}
+            writer.finish().await.unwrap_err()
+        });
+        let problem = disk_problem(Path::new("/cache"), &error, "VARIABLE");
+        assert!(problem.to_string().starts_with("not enough disk space in /cache: "), "{problem}");
+        assert_eq!(problem.fix(), "Free some space, or set VARIABLE to a directory with more");
     }
 }

@@ -7,7 +7,7 @@ mod signals;
 pub(crate) mod tokenizers;
 mod view;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 use aiperf_config::{DatasetSource, FileFormat, RemoteDataset, RunConfig};
@@ -71,6 +71,8 @@ struct Remote {
     plan: Plan,
     /// Once everything is here.
     fetched: OnceCell<Fetched>,
+    /// The run goes by recorded times because it was told to: the data must have them.
+    must_be_timed: Cell<bool>,
 }
 
 /// A reference whose files are here.
@@ -111,6 +113,9 @@ impl<'a> Anywhere<'a> {
         if !file.detected {
             check_first_record(plan, view.path(), file.format, file.block_size)?;
         }
+        if remote.must_be_timed.get() {
+            check_times(plan, view.path(), file.format)?;
+        }
         provenance.detected(file.format.name());
         view.path().clone_into(&mut file.path);
         config.remote = Some(RemoteDataset { lines: provenance.lines(), provenance: provenance.json() });
@@ -140,6 +145,13 @@ fn timing(
     format: FileFormat,
 ) -> Result<Result<Timing, String>, SourceError> {
     const STEPS: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
+    // What all data of a format have in common needs no look.
+    if !aiperf_dataset::format(format).promotes {
+        return Ok(Ok(Timing::default()));
+    }
+    if format == FileFormat::WekaTrace {
+        return Ok(Ok(Timing { timestamp: true, promotes: true, ..Timing::default() }));
+    }
     let columnar = plan.files().next().is_some_and(|(name, _)| is_columnar(name));
     if columnar {
         let first = sources.fetch_first(plan)?;
@@ -168,8 +180,9 @@ impl DatasetProbe for Anywhere<'_> {
         let Some(remote) = self.remote.get() else { return Files.detect(path) };
         let fetched = self.told(remote.fetched())?;
         let mut found = Files.detect(fetched.view.path())?;
-        // Parquet is taken for a trace only by its name.
-        found.promotes &= !remote.plan.files().next().is_some_and(|(name, _)| is_columnar(name));
+        // Columns make a schedule only where somebody says that they are a trace.
+        let by_name = remote.plan.files().next().is_some_and(|(name, _)| is_columnar(name));
+        found.promotes &= !by_name && !holds_columns(fetched.view.path());
         Ok(found)
     }
 
@@ -178,6 +191,12 @@ impl DatasetProbe for Anywhere<'_> {
             Some(remote) => self.told(timing(&remote.sources, &remote.plan, &remote.fetched, format))?,
             None => Files.first_record_timing(path, format),
         }
+    }
+
+    fn recorded_times(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
+        let Some(remote) = self.remote.get() else { return Files.first_record_timing(path, format) };
+        remote.must_be_timed.set(true);
+        Ok(Timing { timestamp: true, ..Timing::default() })
     }
 
     fn access(&self, reference: &Reference, ask: &Ask<'_>) -> Result<Access, UsageError> {
@@ -190,7 +209,13 @@ impl DatasetProbe for Anywhere<'_> {
             is_folder: plan.is_folder(),
         };
         // Only one reference is on a command line.
-        let remote = Remote { sources, _signals: signals, plan, fetched: OnceCell::new() };
+        let remote = Remote {
+            sources,
+            _signals: signals,
+            plan,
+            fetched: OnceCell::new(),
+            must_be_timed: Cell::new(false),
+        };
         let _ = self.remote.set(remote);
         Ok(access)
     }
@@ -223,6 +248,30 @@ pub(crate) fn check_first_record(
         }
         .about(plan.reference.redacted())),
     }
+}
+
+/// Whether the first record has a time, for a run that was told to go by it.
+fn check_times(plan: &Plan, path: &Path, format: FileFormat) -> Result<(), SourceError> {
+    let what = match Files.first_record_timing(path, format) {
+        Ok(timing) if timing.timestamp => return Ok(()),
+        Ok(timing) => format!(
+            "--fixed-schedule needs recorded times, and its first record ({}) has no timestamp{}",
+            format.name(),
+            if timing.delay { ", only a delay" } else { "" }
+        ),
+        Err(what) => what,
+    };
+    let fix = "Drop --fixed-schedule, or use data whose records have a timestamp".into();
+    Err(Problem::Unreadable { what, fix }.about(plan.reference.redacted()))
+}
+
+/// Whether a file holds columns, whatever its name.
+fn holds_columns(path: &Path) -> bool {
+    use std::io::Read as _;
+
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
+    read.is_ok() && aiperf_dataset::decoded_head(&head).is_none()
 }
 
 fn is_columnar(name: &str) -> bool {

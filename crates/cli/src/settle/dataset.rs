@@ -174,8 +174,8 @@ fn file(
     let pool_batch = pool_batch(typed, format, &path, is_folder)?;
     let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
     let agents = agents::settle(typed, format, declared.is_some(), tuning, notes)?;
-    let detected_timing = found.is_some_and(|found| found.promotes);
-    let mut schedule = schedule(typed, &path, format, detected_timing, agents.think_time_only, probe)?;
+    let detected = found.map(|found| found.promotes);
+    let mut schedule = schedule(typed, &path, format, detected, agents.think_time_only, probe)?;
     if schedule.is_none() {
         replay::without_schedule(typed, &replay, notes);
     }
@@ -403,18 +403,17 @@ fn schedule(
     typed: &Typed,
     path: &Path,
     format: FileFormat,
-    detected_timing: bool,
+    detected: Option<bool>,
     think_time_only: bool,
     probe: &dyn DatasetProbe,
 ) -> Result<Option<(FixedSchedule, bool)>, UsageError> {
     let asked = asks_for_schedule(typed)?;
     let opted_out = typed.is_on("--no-fixed-schedule");
     let ignored = typed.is_on("--ignore-trace-delays");
-    let timing =
-        || probe.first_record_timing(path, format).map_err(|what| UsageError::Input { what, fix: None });
+    let unreadable = |what| UsageError::Input { what, fix: None };
     let mut promoted = false;
     if asked {
-        let timing = timing()?;
+        let timing = probe.recorded_times(path, format).map_err(unreadable)?;
         if !timing.timestamp {
             return Err(UsageError::combination(
                 format!(
@@ -427,7 +426,12 @@ fn schedule(
             ));
         }
     } else if !opted_out && !ignored && !think_time_only {
-        promoted = detected_timing || timing().map(|timing| timing.promotes && timing.timestamp)?;
+        promoted = if let Some(timed) = detected {
+            timed
+        } else {
+            let timing = probe.first_record_timing(path, format).map_err(unreadable)?;
+            timing.promotes && timing.timestamp
+        };
     }
     if !asked && !promoted {
         refuse_all(

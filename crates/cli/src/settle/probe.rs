@@ -46,6 +46,12 @@ pub trait DatasetProbe {
     /// What times the first record of a file or folder of this format carries.
     fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String>;
 
+    /// The same for a run that was told to go by recorded times: where the data are elsewhere, whether there are any is
+    /// only seen once they are here.
+    fn recorded_times(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
+        self.first_record_timing(path, format)
+    }
+
     /// Checks a reference; what is asked of its path later is answered from there.
     fn access(&self, reference: &Reference, ask: &Ask<'_>) -> Result<Access, UsageError> {
         let _ = ask;

@@ -25,7 +25,7 @@ use crate::protocol::hub::promise;
 use crate::reference::is_commit;
 use crate::settings::{HUB_CACHE_VARIABLE, HubSettings};
 use crate::store::Store;
-use crate::temp::{self, TempFile};
+use crate::temp::{self, Root, TempFile};
 
 /// The cache of one repository.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl HubCache {
         let Some(etag) = file.etag.as_deref().filter(|etag| promise(etag).is_some()) else { return };
         let _ = self
             .prepare()
-            .and_then(|()| temp::write(&self.blob(etag), bytes))
+            .and_then(|()| self.write(&self.blob(etag), bytes))
             .and_then(|()| self.place(commit, file).map(|_| ()));
     }
 
@@ -109,7 +109,7 @@ impl HubCache {
         {
             return;
         }
-        let _ = self.prepare().and_then(|()| temp::write(&path, commit.as_bytes()));
+        let _ = self.prepare().and_then(|()| self.write(&path, commit.as_bytes()));
     }
 
     /// The commit that a revision was when it was last asked for, and when that was (nanoseconds of wall time).
@@ -128,7 +128,7 @@ impl HubCache {
         }
         let marker = self.repo().join(".no_exist").join(commit).join(path);
         if !marker.exists() {
-            let _ = self.prepare().and_then(|()| temp::write(&marker, b""));
+            let _ = self.prepare().and_then(|()| self.write(&marker, b""));
         }
     }
 
@@ -151,7 +151,7 @@ impl HubCache {
             files.insert(item.path.clone(), file);
         }
         let text = json!({ "format_version": 1, "files": files }).to_string();
-        let _ = self.prepare().and_then(|()| temp::write(&path, text.as_bytes()));
+        let _ = self.prepare().and_then(|()| self.write(&path, text.as_bytes()));
     }
 
     /// The complete listing of a commit, where there is one.
@@ -275,16 +275,21 @@ impl HubCache {
         found
     }
 
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.directory_of(path)?;
+        temp::write(path, bytes)
+    }
+
     /// Directories and the tag that keeps backups away.
     fn prepare(&self) -> io::Result<()> {
-        std::fs::create_dir_all(self.repo().join("blobs"))?;
+        self.root().directory(&self.repo().join("blobs"))?;
         let tag = self.root.join("CACHEDIR.TAG");
         if !tag.exists() {
             let text = "Signature: 8a477f597d28d172789f06886806bc55\n\
                         # This file is a cache directory tag created by huggingface_hub.\n\
                         # For information about cache directory tags, see:\n\
                         #\thttps://bford.info/cachedir/\n";
-            temp::write(&tag, text.as_bytes())?;
+            self.write(&tag, text.as_bytes())?;
         }
         Ok(())
     }
@@ -324,13 +329,8 @@ impl HubCache {
     /// Makes the directory of a file, and sees that no link leads it out of the root.
     fn directory_of(&self, pointer: &Path) -> io::Result<PathBuf> {
         let directory = pointer.parent().ok_or_else(|| io::Error::other("a file lies in a directory"))?;
-        std::fs::create_dir_all(directory)?;
-        let real = directory.canonicalize()?;
-        if real.starts_with(self.root.canonicalize()?) {
-            Ok(directory.to_owned())
-        } else {
-            Err(io::Error::other(format!("{} leads out of the cache", directory.display())))
-        }
+        self.root().directory(directory)?;
+        Ok(directory.to_owned())
     }
 }
 
@@ -383,7 +383,7 @@ impl Store for HubCache {
         HUB_CACHE_VARIABLE
     }
 
-    fn root(&self) -> PathBuf {
-        self.root.clone()
+    fn root(&self) -> Root {
+        Root { path: self.root.clone(), mode: 0o777 }
     }
 }

@@ -12,7 +12,6 @@
 //! A key is the digest of what was fetched and of its version; nothing secret is part of it in the clear.
 
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +23,7 @@ use crate::plan::Plan;
 use crate::protocol::{Entry, Node};
 use crate::settings::REMOTE_CACHE_VARIABLE;
 use crate::store::Store;
-use crate::temp::{self, TempFile};
+use crate::temp::{self, Root, TempFile};
 use crate::transfer::disk_problem;
 
 /// The files of one reference.
@@ -52,6 +51,25 @@ struct RecordedFile {
     path: String,
     size: u64,
     sha256: String,
+    /// The size that the source told, where the bytes were decoded on their way and are not so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    announced: Option<u64>,
+}
+
+impl RecordedFile {
+    fn of(plan: &Plan, file: &Entry, digests: &Digests) -> RecordedFile {
+        RecordedFile {
+            path: plan.name(file).to_owned(),
+            size: digests.size,
+            sha256: digests.sha256.clone(),
+            announced: file.size.filter(|size| *size != digests.size),
+        }
+    }
+
+    /// Whether this is the file of which the source tells this size.
+    fn is_of(&self, size: u64) -> bool {
+        size == self.announced.unwrap_or(self.size)
+    }
 }
 
 /// `refs/….json`: a whole access check, to be repeated without a network.
@@ -70,6 +88,9 @@ pub(crate) struct Recalled {
     pub(crate) files: Vec<Entry>,
     /// Path and text of the manifest or sidecar; `None` is its proven absence.
     pub(crate) declaration: Option<(String, String)>,
+    /// The manifest or sidecar as an entry of the source.
+    #[serde(default)]
+    pub(crate) declared_by: Option<Entry>,
 }
 
 impl RemoteCache {
@@ -114,13 +135,10 @@ impl RemoteCache {
         Some((self.entry(&key).join("files").join(name), recorded))
     }
 
-    fn directory(path: &Path) -> io::Result<()> {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-    }
-
     fn write_record(&self, key: &str, name: &str, record: &Record) -> io::Result<()> {
         // Invariant: the types of a record are those that JSON has.
         let text = serde_json::to_vec(record).map_err(io::Error::other)?;
+        self.root().directory(&self.entry(key))?;
         temp::write(&self.entry(key).join(name), &text)
     }
 
@@ -153,9 +171,10 @@ impl RemoteCache {
             folder: plan.folder.clone(),
             files: plan.files.clone(),
             declaration,
+            declared_by: plan.found.declared_by.clone(),
         };
         let text = serde_json::to_vec(&recalled).map_err(io::Error::other)?;
-        Self::directory(&self.root.join("refs"))?;
+        self.root().directory(&self.root.join("refs"))?;
         // The exact reference of an object is that of its version: what the log names runs offline, too.
         if let (Node::File(_), [Entry { version_id: Some(version), .. }]) =
             (&plan.found.node, plan.files.as_slice())
@@ -178,7 +197,7 @@ impl Store for RemoteCache {
         let inside = real.starts_with(self.root.canonicalize().ok()?);
         let found = std::fs::symlink_metadata(&path).ok()?;
         let whole = found.is_file() && found.len() == recorded.size;
-        (inside && whole && file.size.is_none_or(|size| size == recorded.size)).then_some(path)
+        (inside && whole && file.size.is_none_or(|size| recorded.is_of(size))).then_some(path)
     }
 
     fn lock(&self, plan: &Plan, file: Option<&Entry>) -> Option<PathBuf> {
@@ -191,7 +210,7 @@ impl Store for RemoteCache {
 
     fn temp(&self, _: &Plan, _: &Entry) -> io::Result<TempFile> {
         let directory = self.root.join("tmp");
-        Self::directory(&directory)?;
+        self.root().directory(&directory)?;
         temp::sweep(&directory, |_| true);
         TempFile::create(&directory, "", ".incomplete")
     }
@@ -201,11 +220,7 @@ impl Store for RemoteCache {
         let name = plan.name(file);
         let path = self.entry(&key).join("files").join(name);
         if let Some(directory) = path.parent() {
-            Self::directory(directory)?;
-            let root = self.root.canonicalize()?;
-            if !directory.canonicalize()?.starts_with(root) {
-                return Err(io::Error::other(format!("{} leads out of the cache", directory.display())));
-            }
+            self.root().directory(directory)?;
         }
         temp.place(&path)?;
         let mut record = self.record(&key).unwrap_or_default();
@@ -213,11 +228,7 @@ impl Store for RemoteCache {
         record.reference = plan.reference.redacted();
         record.version.clone_from(&plan.version);
         record.files.retain(|recorded| recorded.path != name);
-        record.files.push(RecordedFile {
-            path: name.to_owned(),
-            size: digests.size,
-            sha256: digests.sha256.clone(),
-        });
+        record.files.push(RecordedFile::of(plan, file, digests));
         self.write_record(&key, "partial.json", &record)?;
         Ok(path)
     }
@@ -246,11 +257,8 @@ impl Store for RemoteCache {
         };
         let complete = self.entry(&key).join("entry.json").exists();
         if !complete {
-            let files = plan.files.iter().zip(digests).map(|(file, digests)| RecordedFile {
-                path: plan.name(file).to_owned(),
-                size: digests.size,
-                sha256: digests.sha256.clone(),
-            });
+            let files = plan.files.iter().zip(digests);
+            let files = files.map(|(file, digests)| RecordedFile::of(plan, file, digests));
             let record = Record {
                 schema: 1,
                 reference: plan.reference.redacted(),
@@ -258,7 +266,7 @@ impl Store for RemoteCache {
                 files: files.collect(),
             };
             self.write_record(&key, "entry.json", &record)
-                .map_err(|error| disk_problem(&self.root(), &error, self.variable()))?;
+                .map_err(|error| disk_problem(&self.root().path, &error, self.variable()))?;
             let _ = std::fs::remove_file(self.entry(&key).join("partial.json"));
         }
         // For offline runs; where it cannot be written, the run at hand goes on.
@@ -277,7 +285,8 @@ impl Store for RemoteCache {
         REMOTE_CACHE_VARIABLE
     }
 
-    fn root(&self) -> PathBuf {
-        self.root.parent().map_or_else(|| self.root.clone(), Path::to_owned)
+    fn root(&self) -> Root {
+        let path = self.root.parent().map_or_else(|| self.root.clone(), Path::to_owned);
+        Root { path, mode: 0o700 }
     }
 }

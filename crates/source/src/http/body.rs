@@ -24,17 +24,19 @@ pub(crate) struct Body {
     pub(crate) start: u64,
     /// Bytes of the whole file, when the server says so.
     pub(crate) total: Option<u64>,
+    /// It is decoded as it comes: lengths that the source told are not those of the file.
+    pub(crate) coded: bool,
 }
 
 impl Body {
     /// The body of an answer that starts at byte `start` of a file of `total` bytes.
     pub(crate) fn new(response: Response, start: u64, total: Option<u64>) -> Body {
-        Body { response, decoder: None, pending: Bytes::new(), start, total }
+        Body { response, decoder: None, pending: Bytes::new(), start, total, coded: false }
     }
 
-    /// The same, decoded by gzip.
+    /// The same, decoded by gzip: of a length that nobody knows.
     pub(crate) fn decoded(self) -> Body {
-        Body { decoder: Some(MultiGzDecoder::new(Vec::new())), ..self }
+        Body { decoder: Some(MultiGzDecoder::new(Vec::new())), coded: true, total: None, ..self }
     }
 
     /// The next bytes; `None` at the end.

@@ -200,6 +200,10 @@ impl Protocol for Hub<'_> {
     fn knows_layouts(&self) -> bool {
         true
     }
+
+    fn keeps_paths(&self) -> bool {
+        true
+    }
 }
 
 /// The reference that names these files at a commit.

@@ -8,7 +8,7 @@ use crate::http::{Body, Failure};
 use crate::manifest::{MANIFEST, MOST_BYTES, SIDECAR};
 use crate::protocol::{Entry, Found, Node, Protocol, Range, Target};
 use crate::store::Store;
-use crate::temp::TempFile;
+use crate::temp::{Root, TempFile};
 use crate::{digest::Digests, plan::Plan};
 
 /// Deeper folders are not looked into.
@@ -153,6 +153,10 @@ impl Protocol for LocalSource {
     fn knows_layouts(&self) -> bool {
         true
     }
+
+    fn keeps_paths(&self) -> bool {
+        true
+    }
 }
 
 /// Every file is where it is.
@@ -190,8 +194,8 @@ impl Store for LocalSource {
         "TMPDIR"
     }
 
-    fn root(&self) -> PathBuf {
-        self.root.clone()
+    fn root(&self) -> Root {
+        Root { path: self.root.clone(), mode: 0o777 }
     }
 
     fn is_cache(&self) -> bool {

@@ -47,7 +47,7 @@ impl Protocol for OfflineRemote<'_> {
         };
         let declaration =
             recalled.declaration.as_ref().map(|(path, text)| (path.clone(), text.clone().into_bytes()));
-        Ok(Found { commit: None, node, declaration, declared_by: None })
+        Ok(Found { commit: None, node, declaration, declared_by: recalled.declared_by.clone() })
     }
 
     async fn node(&self, _: &Found, path: &str) -> Result<Option<Node>, Problem> {
@@ -71,7 +71,7 @@ impl Protocol for OfflineRemote<'_> {
 
     fn folder(&self) -> String {
         match self.reference {
-            Reference::S3(s3) => s3.key.trim_end_matches('/').to_owned(),
+            Reference::S3(s3) => crate::protocol::s3::folder_of(&s3.key),
             _ => String::new(),
         }
     }

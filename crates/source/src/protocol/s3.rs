@@ -17,7 +17,6 @@ use crate::error::Problem;
 use crate::events::Events;
 use crate::http::{Body, Failure, content_range, header, retrying};
 use crate::manifest::{MANIFEST, MOST_BYTES, SIDECAR};
-use crate::names;
 use crate::protocol::{Entry, Found, Node, Protocol, Range, Target};
 use crate::reference::S3Reference;
 use crate::settings::Settings;
@@ -37,7 +36,12 @@ pub(crate) struct S3<'a> {
 /// The store that the settings name, for the identity of what is cached; empty for AWS.
 pub(crate) fn store(settings: &Settings) -> String {
     let profiles = profiles::Profiles::of(settings);
-    place::endpoint(settings, &profiles).unwrap_or_default().to_owned()
+    profiles.endpoint(settings, "s3").unwrap_or_default().to_owned()
+}
+
+/// A prefix as a folder: without the `/` at its end.
+pub(crate) fn folder_of(prefix: &str) -> String {
+    prefix.strip_suffix('/').unwrap_or(prefix).to_owned()
 }
 
 impl S3<'_> {
@@ -82,8 +86,12 @@ impl S3<'_> {
             Err(refusal) => Ok(Err(refusal)),
             Ok(response) => {
                 let entry = entry(object, &response);
-                let total = entry.size;
-                let bytes = Body::new(response, 0, total).small(MOST_BYTES).await?;
+                let coded = header(response.headers(), "content-encoding")
+                    .is_some_and(|coding| coding.eq_ignore_ascii_case("gzip"));
+                let total = entry.size.filter(|_| !coded);
+                let body = Body::new(response, 0, total);
+                let body = if coded { body.decoded() } else { body };
+                let bytes = body.small(MOST_BYTES).await?;
                 // What is larger is refused by the reader of manifests.
                 let bytes = bytes.unwrap_or_else(|| vec![b' '; MOST_BYTES + 1]);
                 if total.is_some_and(|total| total <= MOST_BYTES as u64 && total != bytes.len() as u64) {
@@ -100,8 +108,11 @@ impl S3<'_> {
 
     async fn look_up_object(&self) -> Result<Found, Problem> {
         let key = &self.reference.key;
-        if let Some(rule) = names::fault(key) {
-            return Err(Problem::UnsafeName { name: crate::error::printable(key), rule });
+        if key.split('/').any(|part| matches!(part, "." | "..")) {
+            return Err(Problem::UnsafeName {
+                name: crate::error::printable(key),
+                rule: "it has a part '.' or '..', which addresses do not keep",
+            });
         }
         let object = self.object(key, self.reference.version.as_deref());
         let file = match self.head(object).await? {
@@ -135,6 +146,9 @@ impl S3<'_> {
 
     async fn look_up_prefix(&self) -> Result<Found, Problem> {
         let prefix = &self.reference.key;
+        if prefix == "/" {
+            return Err(Problem::UnsafeName { name: prefix.clone(), rule: "as a prefix it has no name" });
+        }
         let manifest = format!("{prefix}{MANIFEST}");
         let object = self.object(&manifest, None);
         let (declaration, declared_by) = match self.declaration(&manifest).await? {
@@ -280,7 +294,7 @@ impl Protocol for S3<'_> {
     }
 
     fn folder(&self) -> String {
-        self.reference.key.trim_end_matches('/').to_owned()
+        folder_of(&self.reference.key)
     }
 
     fn title(&self, folder: &str) -> String {
@@ -303,15 +317,10 @@ impl Protocol for S3<'_> {
             lines.sort_unstable();
             return (Some(format!("listing:{}", sha256_hex(lines.concat().as_bytes()))), typed);
         };
-        match (&file.version_id, &file.etag) {
-            (Some(version), _) => {
-                let exact =
-                    format!("{}?versionId={}", self.reference_to(&file.path), place::encoded(version));
-                (Some(format!("versionId:{version}")), exact)
-            }
-            (None, Some(etag)) => (Some(format!("etag:{etag}")), typed),
-            (None, None) => (None, typed),
-        }
+        let exact = file.version_id.as_deref().map(|version| {
+            format!("{}?versionId={}", self.reference_to(&file.path), place::encoded(version))
+        });
+        (file.version(), exact.unwrap_or(typed))
     }
 
     fn fetches_whole_folders(&self) -> bool {

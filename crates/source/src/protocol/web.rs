@@ -9,8 +9,8 @@ use url::Url;
 use crate::error::Problem;
 use crate::events::Events;
 use crate::http::{
-    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, redirect_target, retrying,
-    transient_answer,
+    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, own_time, redirect_target, retrying,
+    server_time, transient_answer,
 };
 use crate::manifest::MOST_BYTES;
 use crate::names;
@@ -144,6 +144,8 @@ impl Web<'_> {
             return failure;
         }
         let host = host_of(self.url());
+        // By its own clock, where it tells: that of this machine may be wrong.
+        let now = server_time(response.headers()).unwrap_or_else(own_time);
         let text = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let signature = aiperf_config::signature(self.url());
@@ -154,7 +156,6 @@ impl Web<'_> {
             },
             400 | 401 | 403 if signature.is_some() => {
                 let expires = signature.and_then(|signature| signature.expires);
-                let now = aiperf_clock::wall(aiperf_clock::now()) / 1_000_000_000;
                 let says = ["Request has expired", "AuthenticationFailed", "ExpiredToken"];
                 if expires.is_some_and(|end| end < now) || says.iter().any(|phrase| text.contains(phrase)) {
                     let utc = |end: u64| aiperf_clock::format_utc(end.saturating_mul(1_000_000_000));
@@ -197,7 +198,10 @@ impl Web<'_> {
                 }
                 200 if html => Ok(None),
                 200 => {
-                    let bytes = Body::new(response, 0, None).small(MOST_BYTES).await?;
+                    let coded = is_coded(response.headers(), &url)?;
+                    let body = Body::new(response, 0, None);
+                    let body = if coded { body.decoded() } else { body };
+                    let bytes = body.small(MOST_BYTES).await?;
                     Ok(Some((place.clone(), bytes.unwrap_or_else(|| vec![b' '; MOST_BYTES + 1]))))
                 }
                 _ => Err(self.refused(response).await),
@@ -206,10 +210,15 @@ impl Web<'_> {
         .await
     }
 
-    /// Whether an answer is of the version that was pinned.
-    fn check_pin(&self, headers: &HeaderMap, size: Option<u64>, file: &Entry) -> Result<(), Problem> {
+    /// Whether an answer is of the version that was pinned. One that is compressed for the transfer only has the same
+    /// tag in a weak form, and another length.
+    fn check_pin(&self, answer: &Answered<'_>, file: &Entry) -> Result<(), Problem> {
+        let Answered { headers, size, coded } = *answer;
         let same = match (&file.etag, &file.modified) {
-            (Some(etag), _) => header(headers, ETAG.as_str()) == Some(etag),
+            (Some(pinned), _) => {
+                let found = header(headers, ETAG.as_str());
+                found == Some(pinned) || (coded != file.coded && found.map(opaque) == Some(opaque(pinned)))
+            }
             (None, Some(modified)) => header(headers, LAST_MODIFIED.as_str()) == Some(modified),
             (None, None) => true,
         };
@@ -219,6 +228,21 @@ impl Web<'_> {
         };
         if same && same_size { Ok(()) } else { Err(Problem::Changed(self.reference.url.typed())) }
     }
+}
+
+/// What an answer with data says about them.
+#[derive(Clone, Copy)]
+struct Answered<'a> {
+    headers: &'a HeaderMap,
+    /// Bytes of the whole file.
+    size: Option<u64>,
+    /// Compressed for the transfer.
+    coded: bool,
+}
+
+/// A tag without what says how it may be compared.
+fn opaque(etag: &str) -> &str {
+    etag.strip_prefix("W/").unwrap_or(etag)
 }
 
 impl Protocol for Web<'_> {
@@ -261,17 +285,17 @@ impl Protocol for Web<'_> {
     }
 
     async fn open(&self, _: &Found, file: &Entry, range: Range) -> Result<Body, Failure> {
-        let mut headers = Vec::new();
+        let condition = file.etag.as_ref().filter(|etag| is_strong(etag));
+        let condition = condition.map(|etag| (IF_MATCH, etag.clone()));
         // What is decoded on its way has no places.
-        if let Some(range) = range.header().filter(|_| !file.coded) {
-            headers.push((RANGE, range));
+        let places = range.header().filter(|_| !file.coded).map(|range| (RANGE, range));
+        let headers: Vec<_> = condition.clone().into_iter().chain(places).collect();
+        let mut response = self.ask(Method::GET, self.url(), &headers).await?;
+        if response.status() == StatusCode::PARTIAL_CONTENT && is_coded(response.headers(), self.url())? {
+            let whole: Vec<_> = condition.into_iter().collect();
+            response = self.ask(Method::GET, self.url(), &whole).await?;
         }
-        if let Some(etag) = file.etag.as_ref().filter(|etag| is_strong(etag)) {
-            headers.push((IF_MATCH, etag.clone()));
-        }
-        let response = self.ask(Method::GET, self.url(), &headers).await?;
         let found = response.headers();
-        let changed = || Failure::Final(Problem::Changed(self.reference.url.typed()));
         match response.status() {
             StatusCode::PARTIAL_CONTENT => {
                 let Some((start, total)) = content_range(found).filter(|(start, _)| *start == range.start)
@@ -281,20 +305,19 @@ impl Protocol for Web<'_> {
                         what: "another range came than the one asked for".into(),
                     }));
                 };
-                self.check_pin(found, total, file)?;
+                self.check_pin(&Answered { headers: found, size: total, coded: false }, file)?;
                 Ok(Body::new(response, start, total))
             }
             StatusCode::OK => {
                 let coded = is_coded(found, self.url())?;
-                if coded != file.coded {
-                    return Err(changed());
-                }
-                let total = length(found).filter(|_| !coded);
-                self.check_pin(found, total, file)?;
-                let body = Body::new(response, 0, total);
+                let size = length(found).filter(|_| !coded);
+                self.check_pin(&Answered { headers: found, size, coded }, file)?;
+                let body = Body::new(response, 0, size);
                 Ok(if coded { body.decoded() } else { body })
             }
-            StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => Err(changed()),
+            StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
+                Err(Problem::Changed(self.reference.url.typed()).into())
+            }
             _ => Err(self.refused(response).await),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use aiperf_config::FileFormat;
-use aiperf_source::{Plan, Presence, Provenance, Reference};
+use aiperf_source::{ManifestMark, Plan, Presence, Provenance, Reference};
 use serde_json::{Value, json};
 
 use crate::remote;
@@ -37,7 +37,7 @@ pub(super) fn json(
         "cached": present.iter().all(|file| file.cached),
         "dropped": plan.dropped,
         "fixed_schedule": scheduled,
-        "manifest": plan.manifest.as_ref().map(|mark| json!({ "path": mark.path, "sha256": mark.sha256 })),
+        "manifest": plan.manifest.as_ref().map(ManifestMark::json),
     });
     if plan.offline {
         value["offline"] = json!(true);

@@ -139,4 +139,8 @@ impl Protocol for OfflineHub<'_> {
     fn knows_layouts(&self) -> bool {
         true
     }
+
+    fn keeps_paths(&self) -> bool {
+        true
+    }
 }

@@ -5,7 +5,7 @@ use reqwest::header::HeaderMap;
 
 use super::xml::{self, ErrorBody};
 use crate::error::Problem;
-use crate::http::{ATTEMPTS, Failure, header, transient_answer};
+use crate::http::{ATTEMPTS, Failure, header, own_time, server_time, transient_answer};
 
 /// An answer that brings no data.
 #[derive(Clone, Debug)]
@@ -119,10 +119,19 @@ impl Refusal {
                 format!("the session token of {who} has expired or is not valid"),
                 "Sign in again, or renew the credentials",
             ),
-            ("RequestTimeTooSkewed" | "RequestExpired", _) => denied(
-                "the clock of this machine and that of S3 are too far apart".into(),
-                "Set the clock of this machine",
-            ),
+            ("RequestTimeTooSkewed" | "RequestExpired", _) => {
+                let utc = |seconds: u64| aiperf_clock::format_utc(seconds.saturating_mul(1_000_000_000));
+                let told = server_time(&self.headers);
+                let times =
+                    told.map(|told| format!(": {} UTC here, {} UTC there", utc(own_time()), utc(told)));
+                denied(
+                    format!(
+                        "the clock of this machine and that of S3 are too far apart{}",
+                        times.unwrap_or_default()
+                    ),
+                    "Set the clock of this machine",
+                )
+            }
             ("InvalidObjectState", _) => denied(
                 format!("{object} is archived"),
                 "Restore it from its archive first, or ask the publisher to",

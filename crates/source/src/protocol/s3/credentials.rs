@@ -64,10 +64,7 @@ impl Credentials {
             .filter(|(_, value)| !value.is_empty())
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        let sts = settings
-            .variable("AWS_ENDPOINT_URL_STS")
-            .or_else(|| settings.variable("AWS_ENDPOINT_URL"))
-            .and_then(|text| url::Url::parse(text).ok());
+        let sts = profiles.endpoint(settings, "sts").and_then(|text| url::Url::parse(text).ok());
         let env = StaticEnv { home_dir: settings.variable("HOME").map(Into::into), envs: envs.clone() };
         let context = Context::new()
             .with_env(env)
@@ -160,10 +157,28 @@ impl Credentials {
         if let Some(credential) = self.ask(&ProfileCredentialProvider::new().with_profile(profile)).await {
             return Some(credential);
         }
-        if let Some(credential) = self.ask(&SSOCredentialProvider::new().with_profile(profile)).await {
+        if let Some(credential) = self.ask(&self.single_sign_on(profile)).await {
             return Some(credential);
         }
         self.ask(&ProcessCredentialProvider::new().with_profile(profile)).await
+    }
+
+    /// The single sign-on of a profile: its own, or one that profiles share.
+    fn single_sign_on(&self, profile: &str) -> SSOCredentialProvider {
+        let provider = SSOCredentialProvider::new().with_profile(profile);
+        let get = |key: &str| self.profiles.get(profile, key);
+        let Some(session) = get("sso_session") else { return provider };
+        let region = self.profiles.single_sign_on(session, "sso_region").or_else(|| get("sso_region"));
+        match (get("sso_account_id"), get("sso_role_name"), region) {
+            // The cached token has the digest of this text as its name: of the start URL of an unshared one, of the
+            // session's name here.
+            (Some(account), Some(role), Some(region)) => provider
+                .with_start_url(session)
+                .with_account_id(account)
+                .with_role_name(role)
+                .with_region(region),
+            _ => provider,
+        }
     }
 
     async fn of_role(&self, profile: &str, role: &str, depth: u32) -> Option<Credential> {

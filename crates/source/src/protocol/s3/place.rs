@@ -21,19 +21,11 @@ pub(crate) struct Place {
     pub(crate) region: String,
 }
 
-/// The endpoint as the environment or the profile writes it; `None` is AWS.
-pub(crate) fn endpoint<'a>(settings: &'a Settings, profiles: &'a Profiles) -> Option<&'a str> {
-    settings
-        .variable("AWS_ENDPOINT_URL_S3")
-        .or_else(|| settings.variable("AWS_ENDPOINT_URL"))
-        .or_else(|| profiles.own("endpoint_url"))
-        .map(|text| text.trim_end_matches('/'))
-}
-
 impl Place {
     /// As the environment and the profile say.
     pub(crate) fn of(settings: &Settings, profiles: &Profiles) -> Result<Place, Problem> {
-        let endpoint = endpoint(settings, profiles)
+        let endpoint = profiles
+            .endpoint(settings, "s3")
             .map(|text| {
                 let url = Url::parse(text).ok();
                 let usable = |url: &Url| {

@@ -1,23 +1,37 @@
 //! What `~/.aws` says of a profile: the keys that decide where requests go and who sends them.
+//!
+//! Three kinds of sections are read: profiles, the single sign-ons that profiles share (`[sso-session NAME]`), and the
+//! addresses of services (`[services NAME]`, with a key below each service: `s3 =` and `  endpoint_url = …`).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::settings::Settings;
 
-/// The profiles of the shared files, each with its keys.
+/// Keys with their values; those below another key are named `key.below`.
+type Keys = BTreeMap<String, String>;
+
+/// The sections of the shared files, each with its keys.
 #[derive(Debug, Default)]
 pub(crate) struct Profiles {
-    profiles: BTreeMap<String, BTreeMap<String, String>>,
-    /// The one that is used.
+    sections: BTreeMap<(Kind, String), Keys>,
+    /// The profile that is used.
     pub(crate) chosen: String,
+}
+
+/// What a section is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Profile,
+    SingleSignOn,
+    Services,
 }
 
 impl Profiles {
     /// Reads both shared files; one that is not there has no profiles.
     pub(crate) fn of(settings: &Settings) -> Profiles {
         let chosen = settings.variable("AWS_PROFILE").or_else(|| settings.variable("AWS_DEFAULT_PROFILE"));
-        let mut all = Profiles { profiles: BTreeMap::new(), chosen: chosen.unwrap_or("default").to_owned() };
+        let mut all = Profiles { sections: BTreeMap::new(), chosen: chosen.unwrap_or("default").to_owned() };
         let text = |variable: &str, name: &str| {
             let home = || Some(PathBuf::from(settings.variable("HOME")?).join(".aws").join(name));
             let path = match settings.variable(variable) {
@@ -32,40 +46,85 @@ impl Profiles {
         if let Some(text) = text("AWS_CONFIG_FILE", "config") {
             all.add(&text, |section| {
                 if section == "default" {
-                    return Some(section.to_owned());
+                    return Some((Kind::Profile, section.to_owned()));
                 }
-                section.strip_prefix("profile").map(|name| name.trim().to_owned())
+                let (kind, name) = section.split_once(char::is_whitespace)?;
+                let kind = match kind {
+                    "profile" => Kind::Profile,
+                    "sso-session" => Kind::SingleSignOn,
+                    "services" => Kind::Services,
+                    _ => return None,
+                };
+                Some((kind, name.trim().to_owned()))
             });
         }
         if let Some(text) = text("AWS_SHARED_CREDENTIALS_FILE", "credentials") {
-            all.add(&text, |section| Some(section.to_owned()));
+            all.add(&text, |section| Some((Kind::Profile, section.to_owned())));
         }
         all
     }
 
-    fn add(&mut self, text: &str, profile_of: impl Fn(&str) -> Option<String>) {
-        let mut profile = None;
+    fn add(&mut self, text: &str, section_of: impl Fn(&str) -> Option<(Kind, String)>) {
+        let mut section = None;
+        let mut above = String::new();
         for line in text.lines() {
-            if line.starts_with([' ', '\t', '#', ';']) {
-                // A comment, or a key within a key.
+            let is_below = line.starts_with([' ', '\t']);
+            let line = line.trim();
+            if line.starts_with(['#', ';']) {
                 continue;
             }
-            let line = line.trim();
-            if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
-                profile = profile_of(section.trim());
-            } else if let (Some(profile), Some((key, value))) = (&profile, line.split_once('=')) {
-                let keys = self.profiles.entry(profile.clone()).or_default();
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+                section = section_of(name.trim());
+                above.clear();
+            } else if let (Some(section), Some((key, value))) = (&section, line.split_once('=')) {
                 let value = value.split(" #").next().unwrap_or_default().trim();
+                let key = key.trim();
+                let key = if is_below { format!("{above}.{key}") } else { key.to_owned() };
+                if !is_below {
+                    above.clone_from(&key);
+                }
                 if !value.is_empty() {
-                    keys.insert(key.trim().to_owned(), value.to_owned());
+                    self.sections.entry(section.clone()).or_default().insert(key, value.to_owned());
                 }
             }
         }
     }
 
+    fn key(&self, kind: Kind, name: &str, key: &str) -> Option<&str> {
+        self.sections.get(&(kind, name.to_owned()))?.get(key).map(String::as_str)
+    }
+
     /// A key of a profile.
     pub(crate) fn get(&self, profile: &str, key: &str) -> Option<&str> {
-        self.profiles.get(profile)?.get(key).map(String::as_str)
+        self.key(Kind::Profile, profile, key)
+    }
+
+    /// A key of a single sign-on that profiles share.
+    pub(crate) fn single_sign_on(&self, name: &str, key: &str) -> Option<&str> {
+        self.key(Kind::SingleSignOn, name, key)
+    }
+
+    /// The address of a service, as the chosen profile's services name it.
+    fn service(&self, service: &str) -> Option<&str> {
+        self.key(Kind::Services, self.own("services")?, &format!("{service}.endpoint_url"))
+    }
+
+    /// Where a service (`s3`, `sts`) is in the place of that of AWS: by the environment, by the profile's services, by
+    /// the profile itself. None of them counts where they are to be ignored.
+    pub(crate) fn endpoint<'a>(&'a self, settings: &'a Settings, service: &str) -> Option<&'a str> {
+        let ignored = settings
+            .variable("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")
+            .or_else(|| self.own("ignore_configured_endpoint_urls"))
+            .is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        if ignored {
+            return None;
+        }
+        settings
+            .variable(&format!("AWS_ENDPOINT_URL_{}", service.to_ascii_uppercase()))
+            .or_else(|| settings.variable("AWS_ENDPOINT_URL"))
+            .or_else(|| self.service(service))
+            .or_else(|| self.own("endpoint_url"))
+            .map(|text| text.trim_end_matches('/'))
     }
 
     /// A key of the profile that is used.
@@ -97,5 +156,30 @@ mod tests {
         assert_eq!((team.own("region"), team.own("role_arn")), (Some("eu-north-1"), Some("r")));
         assert_eq!(team.own("aws_access_key_id"), Some("a"));
         assert_eq!((team.own("s3"), team.get("x", "region")), (None, None));
+        assert_eq!((team.own("s3.region"), team.single_sign_on("x", "region")), (Some("nested"), Some("no")));
+    }
+
+    #[test]
+    fn addresses_of_services_come_in_the_order_of_the_aws_tools() {
+        let home = tempfile::tempdir().unwrap();
+        let config = home.path().join("config");
+        let text = "[default]\nservices = mine\nendpoint_url = http://profile\n[services mine]\n# c\ns3 =\n  # c\n  \
+                    endpoint_url = http://services/\n  other = 1\ndynamodb =\n  endpoint_url = http://no\n";
+        std::fs::write(&config, text).unwrap();
+        let endpoint = |variables: &[(&str, &str)], service: &str| {
+            let mut all = BTreeMap::from([("AWS_CONFIG_FILE".to_owned(), config.display().to_string())]);
+            all.extend(variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+            let settings = Settings::of(&all).unwrap();
+            Profiles::of(&settings).endpoint(&settings, service).map(str::to_owned)
+        };
+        assert_eq!(endpoint(&[], "s3").as_deref(), Some("http://services"));
+        assert_eq!(endpoint(&[], "sts").as_deref(), Some("http://profile"));
+        let general = ("AWS_ENDPOINT_URL", "http://general");
+        assert_eq!(endpoint(&[general], "s3").as_deref(), Some("http://general"));
+        let own = ("AWS_ENDPOINT_URL_S3", "http://own");
+        assert_eq!(endpoint(&[general, own], "s3").as_deref(), Some("http://own"));
+        let ignored = ("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "True");
+        assert_eq!(endpoint(&[general, own, ignored], "s3"), None);
+        assert_eq!(endpoint(&[ignored], "sts"), None);
     }
 }
