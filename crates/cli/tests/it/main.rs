@@ -13,7 +13,6 @@ mod input_config;
 mod looking;
 mod options_of_formats;
 mod program;
-mod public_datasets;
 mod refusals;
 mod support;
 mod synthesize_trace;

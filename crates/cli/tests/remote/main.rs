@@ -6,5 +6,6 @@ mod disk;
 mod formats;
 mod machine;
 mod nginx;
+mod public_datasets;
 mod runs;
 mod tokenizers;

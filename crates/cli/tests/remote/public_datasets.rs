@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use aiperf_test_servers::{StubHub, StubRepo, rows};
 use serde_json::{Value, json};
 
-use crate::remote::{Machine, stderr};
+use crate::machine::{Machine, stderr};
 
 const GSM8K: &str = "openai/gsm8k";
 
