@@ -14,7 +14,8 @@ use crate::{Files, Len, OpenContext, PhaseChoice, Survey, open};
 /// Opens a file of `bytes` as `format`, builds some of what is in it, and looks at it the way analyses do.
 ///
 /// # Panics
-/// When what was indexed cannot be built, or is told otherwise than it is built: that is the finding.
+/// When what was indexed cannot be built (prompts of a damaged columnar file excepted), or is told otherwise than it is
+/// built: that is the finding.
 pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpoint: EndpointKind) {
     let ending = match crate::format(format).files {
         Files::Jsonl => ".jsonl",
@@ -46,6 +47,8 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
                 let requests = if spine { 0 } else { outline.turns() as usize };
                 match dataset.build(index) {
                     Ok(conversation) => assert_eq!(conversation.turns.len(), requests),
+                    // The prompts of a columnar file are not read before they are built.
+                    Err(error) if ending == ".parquet" => drop(error.to_string()),
                     Err(error) => panic!("indexed and not built: {error}"),
                 }
             }
