@@ -10,6 +10,12 @@ use aiperf_config::{IpVersion, SessionColumn, Tuning};
 use crate::similar;
 use crate::usage::UsageError;
 
+/// The variable that names a mirror of GitHub's files.
+pub(crate) const GITHUB_VARIABLE: &str = "AIPERF_DATASET_GITHUB_ENDPOINT";
+
+/// The variable that says how long a transfer of a public data set may be silent.
+pub(crate) const TIMEOUT_VARIABLE: &str = "AIPERF_DATASET_PUBLIC_DATASET_TIMEOUT";
+
 /// One environment variable.
 #[derive(Debug)]
 pub struct Variable {
@@ -221,6 +227,18 @@ pub const VARIABLES: &[Variable] = &[
         name: "NO_COLOR",
         default: "unset",
         help: "Any value turns colour off",
+        set: Setter::Elsewhere,
+    },
+    Variable {
+        name: GITHUB_VARIABLE,
+        default: "https://raw.githubusercontent.com",
+        help: "Where files of GitHub repositories are read from, as those of --public-dataset spec_bench",
+        set: Setter::Elsewhere,
+    },
+    Variable {
+        name: TIMEOUT_VARIABLE,
+        default: "60",
+        help: "Seconds without a byte after which the transfer of a public data set is given up and tried again",
         set: Setter::Elsewhere,
     },
     Variable {

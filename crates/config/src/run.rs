@@ -72,6 +72,16 @@ impl RunConfig {
         self.note_in_phase("requests", turns);
     }
 
+    /// Notes how much a public data set held, where that is known only now.
+    pub fn note_public_dataset(&mut self, conversations: u64, requests: Option<u64>) {
+        let Some(remote) = self.remote.as_mut().filter(|_| self.dataset.public.is_some()) else { return };
+        let Value::Object(provenance) = &mut remote.provenance else { return };
+        provenance.entry("conversations").or_insert(conversations.into());
+        if let Some(requests) = requests {
+            provenance.entry("requests").or_insert(requests.into());
+        }
+    }
+
     /// Completes a plan without any stop rule: it plays each of the `conversations` once.
     pub fn note_conversations(&mut self, conversations: u64) {
         let Some(phase) = self.phases.last_mut() else { return };
@@ -328,6 +338,8 @@ pub struct PublicDataset {
     pub entries: Option<u64>,
     /// Rows that are read until so many became something; `None` for all.
     pub bound: Option<u64>,
+    /// The version that was brought, as it is written in messages; empty until then.
+    pub origin: String,
 }
 
 /// Generated text.

@@ -39,10 +39,10 @@ pub(crate) fn check(opening: &Opening<'_>) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Makes a dataset of the traces, in their order; `note` is what there is to say of reading them.
+/// Makes a dataset of the traces, in their order, as many as are wanted; `note` is what there is to say of reading them.
 pub(crate) fn open(
     opening: Opening<'_>,
-    traces: Vec<Trace>,
+    traces: impl IntoIterator<Item = Result<Trace, DatasetError>>,
     note: Option<Note>,
 ) -> Result<Arc<dyn Dataset>, DatasetError> {
     let survey = opening.context.survey;
@@ -61,7 +61,7 @@ pub(crate) fn open(
         if planned.roots.len() as u64 >= opening.limit() {
             break;
         }
-        match planned.add(trace, &options, &mut counts) {
+        match trace.and_then(|trace| planned.add(trace, &options, &mut counts)) {
             Ok(()) => {}
             Err(fault) => match survey {
                 Some(survey) => survey.take(fault),

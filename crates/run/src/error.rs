@@ -24,6 +24,16 @@ pub enum InputError {
     /// The data.
     #[error("{0}")]
     Dataset(#[from] DatasetError),
+    /// A public data set.
+    #[error("Cannot use public dataset {name} ({origin}): {cause}")]
+    Public {
+        /// Its name.
+        name: &'static str,
+        /// Its version.
+        origin: String,
+        /// What is wrong with it, and the next step.
+        cause: String,
+    },
     /// The tokenizer.
     #[error("{0}")]
     Tokenizer(#[from] TokenizerError),

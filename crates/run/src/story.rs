@@ -38,13 +38,10 @@ pub(crate) fn settled(log: &Log, config: &RunConfig, version: &str, threads: Thr
 
 /// What is sent, and who counts it.
 pub(crate) fn data(log: &Log, config: &RunConfig, dataset: &dyn Dataset, token_source: &str) {
-    let from = match &config.dataset.source {
-        DatasetSource::Synthetic(_) => "generated".to_owned(),
-        DatasetSource::File(file) => format!("{} ({})", file.path.display(), file.format.name()),
-        DatasetSource::Stored(_) => {
-            let name = config.dataset.public.as_ref().map_or("", |public| public.name);
-            format!("public data set {name}")
-        }
+    let from = match (&config.dataset.public, &config.dataset.source) {
+        (Some(public), _) => format!("public data set {}", public.name),
+        (None, DatasetSource::File(file)) => format!("{} ({})", file.path.display(), file.format.name()),
+        (None, _) => "generated".to_owned(),
     };
     let len = dataset.len();
     let more = if len.is_growing() { " so far" } else { "" };

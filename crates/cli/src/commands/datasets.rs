@@ -1,5 +1,7 @@
 //! `aiperf datasets [NAME]`: what the data of a run may be.
 
+pub(super) mod public;
+
 use std::fmt::Write as _;
 
 use aiperf_config::Corpus;
@@ -13,12 +15,13 @@ use crate::{print, similar};
 
 pub(crate) fn command(name: &'static str) -> Command {
     Command::new(name)
-        .about("List the formats of data files, or say all about one")
+        .about("List the formats of data files and the public data sets, or say all about one")
         .long_about(
-            "List the formats of data files, or say all about one: how files are written, what a record is, and which \
-             options act. The names go with --custom-dataset-type. Needs no network.",
+            "List the formats of data files and the public data sets, or say all about one. Of a format: how files are \
+             written, what a record is, and which options act; its name goes with --custom-dataset-type. Of a public \
+             data set: where it lies and what is read of it; its name goes with --public-dataset. Needs no network.",
         )
-        .arg(Arg::new("name").value_name("NAME").help("One format, such as mooncake-trace"))
+        .arg(Arg::new("name").value_name("NAME").help("One format or public data set, such as mooncake-trace"))
         .arg(
             Arg::new("format")
                 .long("format")
@@ -35,16 +38,16 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let Some(asked) = text("name") else {
         let built = || formats().iter().filter(|format| format.is_built());
         print::out(&if as_json {
-            format!("{:#}\n", json!({"formats": built().map(facts).collect::<Vec<_>>()}))
+            let formats: Vec<Value> = built().map(facts).collect();
+            format!("{:#}\n", json!({"formats": formats, "public_datasets": public::all_facts()}))
         } else {
-            list(built())
+            list(built()) + &public::list() + "\naiperf datasets NAME says all about one\n"
         });
         return ExitStatus::Success;
     };
     let plain = asked.to_ascii_lowercase().replace('-', "_");
     let Some(format) = formats().iter().find(|format| format.name() == plain) else {
-        print::err(&unknown("data set format", asked, &plain, formats().iter().map(Format::name)));
-        return ExitStatus::Usage;
+        return public::details(asked, &plain, as_json);
     };
     if !format.is_built() {
         print::err(&format!("error: the format {} is not supported yet by this version\n", format.name()));
@@ -55,7 +58,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
 }
 
 /// The answer to a name that nothing has.
-pub(super) fn unknown<'a>(
+pub(in crate::commands) fn unknown<'a>(
     what: &str,
     asked: &str,
     plain: &str,
@@ -119,9 +122,7 @@ fn list<'a>(formats: impl Iterator<Item = &'a Format>) -> String {
             if format.trace { "yes" } else { "no" }.to_owned(),
         ]
     }));
-    let mut text = columns(&rows);
-    text.push_str("\naiperf datasets NAME says all about one\n");
-    text
+    columns(&rows)
 }
 
 /// Rows with their cells below each other.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::datasets::{columns, unknown};
+use super::datasets::{columns, public, unknown};
 use crate::exit::ExitStatus;
 use crate::{flags, print};
 
@@ -23,7 +23,7 @@ struct Entry {
     details: Vec<String>,
 }
 
-const CATEGORIES: [Category; 8] = [
+const CATEGORIES: [Category; 9] = [
     Category {
         name: "custom-dataset-loader",
         about: "Formats of --input-file (--custom-dataset-type)",
@@ -37,6 +37,24 @@ const CATEGORIES: [Category; 8] = [
                         format!("options: {}", format.options.join(" ")),
                         format!("more: aiperf datasets {}", format.name()),
                     ],
+                })
+                .collect()
+        },
+    },
+    Category {
+        name: "public-dataset-loader",
+        about: "Published data sets (--public-dataset)",
+        entries: || {
+            let built = aiperf_dataset::public::sets().iter().filter(|set| set.is_built());
+            built
+                .map(|set| Entry {
+                    name: set.name,
+                    line: set.about.to_owned(),
+                    details: public::lines(set)
+                        .into_iter()
+                        .skip(2)
+                        .map(|[key, value]| format!("{key}: {value}"))
+                        .collect(),
                 })
                 .collect()
         },

@@ -8,7 +8,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--input-file", &["--input-file"], Group::Input, Kind::Path).value("PATH").help("File or folder with what to send, instead of generated text: a path, hf://ORG/REPO[@REVISION][/PATH], s3://BUCKET/KEY (a / at the end of a prefix), or the https:// URL of a file"),
     Flag::new("--public-dataset", &["--public-dataset"], Group::Input, Kind::Text).value("NAME").one_of(aiperf_dataset::public::NAMES).later(Later::PublicDatasets, aiperf_dataset::public::LATER_NAMES).help("Send a published data set, from the Hugging Face Hub; aiperf datasets NAME says what it is"),
     Flag::new("--hf-subset", &["--hf-subset"], Group::Input, Kind::Text).value("NAME").help("Read this subset of --public-dataset, not the one it is known for"),
-    Flag::new("--hf-weka-dataset", &["--hf-weka-dataset"], Group::Input, Kind::Text).value("NAME").not_yet(Later::AgenticReplay).help("Weka traces from the hub"),
+    Flag::new("--hf-weka-dataset", &["--hf-weka-dataset"], Group::Input, Kind::Text).value("OWNER/NAME").help("Send the weka traces of this repository of the Hub; selects --public-dataset weka_hf"),
     Flag::new("--dataset-filter", &["--dataset-filter"], Group::Input, Kind::Texts).value("KEY=VALUE").default("[]").not_yet(Later::PublicDatasets).help("Keep only some sessions"),
     Flag::new("--custom-dataset-type", &["--custom-dataset-type"], Group::Input, Kind::Text).value("TYPE").one_of(aiperf_dataset::NAMES).later(Later::MoreFormats, aiperf_dataset::LATER_NAMES).help("Format of --input-file; found by looking at the first record if not given"),
     Flag::new("--ignore-trace-delays", &["--ignore-trace-delays"], Group::Input, Kind::Switch).default("False").help("Drop the recorded times and delays of a trace"),

@@ -27,9 +27,18 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Sources whose talk goes to stderr, until a signal ends their work.
 pub(crate) fn sources(environment: &Environment) -> Result<(Sources, Signals), Problem> {
+    sources_with(environment, |_| Ok(()))
+}
+
+/// The same, with other settings than the usual.
+fn sources_with(
+    environment: &Environment,
+    change: impl FnOnce(&mut Settings) -> Result<(), Problem>,
+) -> Result<(Sources, Signals), Problem> {
     let stop = Stop::default();
     let signals = Signals::set(&stop);
-    let settings = Settings::of(&environment.variables)?;
+    let mut settings = Settings::of(&environment.variables)?;
+    change(&mut settings)?;
     Ok((Sources::new(settings, Progress::events(environment.terminal), stop), signals))
 }
 

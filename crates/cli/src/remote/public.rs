@@ -3,14 +3,18 @@
 mod found;
 
 use std::cell::RefCell;
+use std::path::Path;
+use std::time::Duration;
 
-use aiperf_config::{DatasetSource, PublicDataset, RemoteDataset, RunConfig};
-use aiperf_dataset::public::{self, Fault, Job, PublicSet, Reading, Setting, Summary};
-use aiperf_source::{Problem, SourceError};
+use aiperf_config::{DatasetSource, LoadMode, PublicDataset, RemoteDataset, RunConfig};
+use aiperf_dataset::public::{self, Fault, Job, Make, PublicSet, Reading, Setting, Shard, Summary};
+use aiperf_source::{Problem, SourceError, Sources};
+use aiperf_tokenize::Tokenizer;
 use serde_json::{Map, Value, json};
 
+use super::signals::Signals;
 use super::view::{Directory, directory};
-use crate::environment::Environment;
+use crate::environment::{Environment, TIMEOUT_VARIABLE};
 use crate::exit::ExitStatus;
 use found::Found;
 
@@ -37,58 +41,201 @@ pub(crate) struct Rows {
 pub(crate) fn bring(environment: &Environment, config: &mut RunConfig) -> Result<Option<Rows>, Failure> {
     let Some(public) = config.dataset.public.clone() else { return Ok(None) };
     let Some(set) = public::find(public.name) else { return Ok(None) };
-    let Reading::Rows(make) = set.reading else { return Ok(None) };
     let nameless = |problem: Problem| Failure::from(problem.about(about(set, "")));
-    let (sources, _signals) = super::sources(environment).map_err(nameless)?;
-    let found = Found::of(&sources, set, &public).map_err(|error| renamed(error, set))?;
+    let (sources, _signals) = sources(environment).map_err(nameless)?;
+    let found = Found::of(environment, &sources, set, &public).map_err(|error| renamed(error, set))?;
     let origin = found.origin();
     let failed = |problem: Problem| Failure::from(problem.about(about(set, &origin)));
-    let tokenizer = if set.follows(Setting::Tokens) {
-        let opened = aiperf_run::open_tokenizer(config);
-        opened.map_err(|error| Failure { text: error.to_string(), status: ExitStatus::Usage })?
-    } else {
-        None
+    let directory = directory().map_err(|error| {
+        let directory = std::env::temp_dir();
+        failed(Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" })
+    })?;
+    let mut provenance = identity(set, &public, &found);
+    let lines = match set.reading {
+        Reading::Rows(make) => {
+            let store = directory.path().join("conversations");
+            let tokenizer = if set.follows(Setting::Tokens) {
+                let opened = aiperf_run::open_tokenizer(config);
+                opened.map_err(|error| Failure { text: error.to_string(), status: ExitStatus::Usage })?
+            } else {
+                None
+            };
+            let place = Place {
+                sources: &sources,
+                found: &found,
+                set,
+                public: &public,
+                tokenizer: tokenizer.as_ref(),
+                fixed_schedule: matches!(config.profiling().mode, LoadMode::FixedSchedule(_)),
+            };
+            let summary = rows(&place, make, &store)?;
+            for (key, count) in [
+                ("rows_read", summary.rows),
+                ("conversations", summary.conversations),
+                ("requests", summary.turns),
+            ] {
+                provenance.insert(key.into(), count.into());
+            }
+            let line = format!(
+                "Public data set {} ({origin}): {} row(s) read, {} conversation(s), {} request(s)",
+                set.name, summary.rows, summary.conversations, summary.turns
+            );
+            config.dataset.source = DatasetSource::Stored(store);
+            std::iter::once(line).chain(summary.notes).collect()
+        }
+        Reading::Traces => {
+            let files = linked(&found, &sources, &directory).map_err(|error| renamed(error, set))?;
+            if let DatasetSource::File(file) = &mut config.dataset.source {
+                directory.path().clone_into(&mut file.path);
+            }
+            vec![format!("Public data set {} ({origin}): {files} file(s)", set.name)]
+        }
+        // The flag refuses them.
+        Reading::Later => return Ok(None),
     };
+    provenance.insert("bytes_fetched".into(), found.fetched().into());
+    config.remote = Some(RemoteDataset { lines, provenance: Value::Object(provenance) });
+    if let Some(public) = &mut config.dataset.public {
+        public.origin = origin;
+    }
+    Ok(Some(Rows { _directory: directory }))
+}
+
+/// What was brought into the cache.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    /// Which rows they are, for programs.
+    pub(crate) facts: Map<String, Value>,
+    /// The same for people.
+    pub(crate) line: String,
+}
+
+/// Brings what a run with these options reads into the cache; without a bound the whole set.
+pub(crate) fn fetch(environment: &Environment, public: &PublicDataset) -> Result<Fetched, Failure> {
+    let unknown = || Failure {
+        text: format!("there is no public data set {}", public.name),
+        status: ExitStatus::Usage,
+    };
+    let set = public::find(public.name).ok_or_else(unknown)?;
+    let nameless = |problem: Problem| Failure::from(problem.about(about(set, "")));
+    let (sources, _signals) = sources(environment).map_err(nameless)?;
+    let found = Found::of(environment, &sources, set, public).map_err(|error| renamed(error, set))?;
+    let mut facts = identity(set, public, &found);
+    match set.reading {
+        // How far these are read depends on what is found in them. Where tokens decide, there is one file anyway.
+        Reading::Rows(make) if public.bound.is_some() && !set.follows(Setting::Tokens) => {
+            let directory = directory().map_err(|error| {
+                let directory = std::env::temp_dir();
+                nameless(Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" })
+            })?;
+            let place = Place {
+                sources: &sources,
+                found: &found,
+                set,
+                public,
+                tokenizer: None,
+                fixed_schedule: false,
+            };
+            let summary = rows(&place, make, &directory.path().join("conversations"))?;
+            facts.insert("rows_read".into(), summary.rows.into());
+        }
+        _ => {
+            let files =
+                found.files(&sources).collect::<Result<Vec<_>, _>>().map_err(|error| renamed(error, set))?;
+            let listed =
+                files.iter().map(|file| json!({"path": file.name, "size": file.size, "sha256": file.sha256}));
+            facts.insert("files".into(), listed.collect());
+        }
+    }
+    facts.insert("bytes_fetched".into(), found.fetched().into());
+    let line =
+        format!("Public data set {} ({}): {} bytes fetched", set.name, found.origin(), found.fetched());
+    Ok(Fetched { facts, line })
+}
+
+/// Sources that are as patient as is asked for public data sets.
+fn sources(environment: &Environment) -> Result<(Sources, Signals), Problem> {
+    super::sources_with(environment, |settings| {
+        let Some(text) = environment.variables.get(TIMEOUT_VARIABLE).filter(|text| !text.is_empty()) else {
+            return Ok(());
+        };
+        let seconds = text.trim().parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
+        let idle = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let idle = idle.ok_or_else(|| Problem::Setting {
+            name: TIMEOUT_VARIABLE,
+            value: text.clone(),
+            rule: "it must be a number of seconds above 0",
+        })?;
+        (settings.patience.idle, settings.patience.hub_idle) = (idle, idle);
+        Ok(())
+    })
+}
+
+/// A set at a version, and who reads it.
+struct Place<'a> {
+    sources: &'a Sources,
+    found: &'a Found,
+    set: &'static PublicSet,
+    public: &'a PublicDataset,
+    tokenizer: Option<&'a Tokenizer>,
+    fixed_schedule: bool,
+}
+
+/// Makes conversations of the rows of a set, into a file at `store`.
+fn rows(place: &Place<'_>, make: Make, store: &Path) -> Result<Summary, Failure> {
+    let Place { sources, found, set, public, tokenizer, fixed_schedule } = *place;
+    let origin = found.origin();
+    let failed = |problem: Problem| Failure::from(problem.about(about(set, &origin)));
     let job = Job {
         set,
         origin: &origin,
         filters: &public.filters,
         bound: public.bound,
-        tokenizer: tokenizer.as_ref(),
-        fixed_schedule: matches!(config.profiling().mode, aiperf_config::LoadMode::FixedSchedule(_)),
+        tokenizer,
+        fixed_schedule,
     };
-    let directory = directory().map_err(|error| {
-        let directory = std::env::temp_dir();
-        failed(Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" })
-    })?;
-    let store = directory.path().join("conversations");
     // What a shard could not be had for; a reader only hears that it could not.
     let lost: RefCell<Option<SourceError>> = RefCell::default();
-    let mut shards = found.shards(&sources).map(|shard| {
-        shard.map_err(|error| {
-            let fault = Fault::new(error.problem.to_string(), error.problem.fix());
-            *lost.borrow_mut() = Some(error);
-            fault
+    let lose = |error: SourceError| {
+        let fault = Fault::new(error.problem.to_string(), error.problem.fix());
+        *lost.borrow_mut() = Some(error);
+        fault
+    };
+    let mut shards = found.files(sources).map(|file| {
+        let local = file.map_err(lose)?;
+        Shard::local(&local.name, &local.path).map_err(|error| {
+            lose(Problem::CannotRead { path: local.path, cause: error.to_string() }.about(origin.as_str()))
         })
     });
     let read = make(job).and_then(|mut converter| {
-        public::read(&job, &mut *converter, &mut shards, &store, &|| sources.is_stopped())
+        public::read(&job, &mut *converter, &mut shards, store, &|| sources.is_stopped())
     });
     drop(shards);
-    let summary = read.map_err(|fault| match lost.take() {
+    read.map_err(|fault| match lost.take() {
         Some(error) => renamed(error, set),
         None if sources.is_stopped() => failed(Problem::Interrupted),
         None => failed(Problem::Unreadable { what: fault.what, fix: fault.fix }),
-    })?;
-    let provenance = provenance(set, &public, &found, &summary);
-    let mut lines = vec![format!(
-        "Public data set {} ({origin}): {} row(s) read, {} conversation(s), {} request(s)",
-        set.name, summary.rows, summary.conversations, summary.turns
-    )];
-    lines.extend(summary.notes);
-    config.remote = Some(RemoteDataset { lines, provenance });
-    config.dataset.source = DatasetSource::Stored(store);
-    Ok(Some(Rows { _directory: directory }))
+    })
+}
+
+/// Brings every file of a set, and links them in a folder under the names they have; how many they are.
+fn linked(found: &Found, sources: &Sources, directory: &Directory) -> Result<usize, SourceError> {
+    let mut count = 0;
+    for file in found.files(sources) {
+        let local = file?;
+        let link = directory.path().join(&local.name);
+        let made = link
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::os::unix::fs::symlink(std::path::absolute(&local.path)?, &link));
+        made.map_err(|error| {
+            let directory = directory.path().to_owned();
+            Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" }
+                .about(found.origin())
+        })?;
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// The set in messages.
@@ -109,8 +256,8 @@ fn renamed(error: SourceError, set: &PublicSet) -> Failure {
     Failure { text: format!("{}{page}", error.problem.about(about(set, &error.reference))), status }
 }
 
-/// `metadata.dataset` of the JSON export.
-fn provenance(set: &PublicSet, public: &PublicDataset, found: &Found, summary: &Summary) -> Value {
+/// Which rows they are: the first keys of `metadata.dataset` of the JSON export.
+fn identity(set: &PublicSet, public: &PublicDataset, found: &Found) -> Map<String, Value> {
     let mut keys = Map::new();
     keys.insert("source_type".into(), "public_dataset".into());
     keys.insert("loader".into(), set.name.into());
@@ -121,9 +268,5 @@ fn provenance(set: &PublicSet, public: &PublicDataset, found: &Found, summary: &
     let filters: Map<String, Value> =
         public.filters.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
     keys.insert("filters".into(), filters.into());
-    keys.insert("rows_read".into(), summary.rows.into());
-    keys.insert("bytes_fetched".into(), json!(found.fetched()));
-    keys.insert("conversations".into(), summary.conversations.into());
-    keys.insert("requests".into(), summary.turns.into());
-    Value::Object(keys)
+    keys
 }

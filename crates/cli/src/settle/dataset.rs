@@ -50,7 +50,7 @@ pub(super) fn settle(
         _ => Sampling::Sequential,
     };
     let mut public = None;
-    let (source, schedule) = if let Some(asked) = public::settle(typed, sampling, notes)? {
+    let (source, schedule) = if let Some(asked) = public::settle(typed, sampling, tuning, notes)? {
         public = Some(asked.public);
         (asked.source, asked.schedule)
     } else if let Some(path) = typed.text("--input-file") {
@@ -230,7 +230,7 @@ pub(super) fn refuse_sampling(typed: &Typed, sampling: Sampling) -> Result<(), U
 }
 
 /// Refuses the options that a format cannot follow, and says which have no effect.
-fn check_options(
+pub(super) fn check_options(
     typed: &Typed,
     entry: &aiperf_dataset::Format,
     declared: bool,
@@ -272,7 +272,7 @@ fn check_options(
 }
 
 /// The part of the recorded times that is played, ms.
-fn window(typed: &Typed) -> (Option<f64>, Option<f64>) {
+pub(super) fn window(typed: &Typed) -> (Option<f64>, Option<f64>) {
     let offset = |flag| typed.count(flag).map(|ms| ms as f64);
     (offset("--fixed-schedule-start-offset"), offset("--fixed-schedule-end-offset"))
 }

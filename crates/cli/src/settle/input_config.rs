@@ -3,8 +3,8 @@
 //! Values the user did not give are left out, but for the few that the reference always writes.
 
 use aiperf_config::{
-    Arrival, Corpus, DatasetSource, LoadMode, Normal, PhaseConfig, RunConfig, SyntheticMedia, Target,
-    TokenizerSource, Ui, is_secret_pair,
+    Arrival, Corpus, DatasetSource, LoadMode, Normal, PhaseConfig, PublicDataset, RunConfig, SyntheticMedia,
+    Target, TokenizerSource, Ui, is_secret_pair,
 };
 use aiperf_types::PhaseKind;
 use serde_json::{Map, Value, json};
@@ -145,6 +145,29 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
         Corpus::Coding => "coding",
         Corpus::Random => "random",
     });
+    if let Some(public) = &config.dataset.public {
+        keys.set("type", "public")
+            .set("dataset", public.name)
+            .maybe("repo", public.repo.clone())
+            .maybe("subset", public.subset.clone())
+            .maybe("filters", filters(public))
+            .maybe("synthesis", synthesis(typed))
+            .maybe("sampling", sampling)
+            .maybe("entries", public.entries)
+            .maybe("random_seed", seed)
+            .maybe("inter_turn_delay_cap_seconds", cap)
+            .maybe("osl", osl)
+            .maybe("trace_idle_gap_cap_seconds", typed.number("--trace-idle-gap-cap-seconds"))
+            .maybe("ignore_trace_delays", typed.switch("--ignore-trace-delays"))
+            .maybe("use_think_time_only", typed.switch("--use-think-time-only"))
+            .maybe("max_context_length", typed.count("--max-context-length"))
+            .maybe("prompts", corpus.map(|corpus| json!({"corpus": corpus})));
+        keys.maybe(
+            "cache_bust",
+            config.dataset.cache_bust.map(|target| json!({"target": target.export_name()})),
+        );
+        return keys.done();
+    }
     match &config.dataset.source {
         DatasetSource::File(file) => {
             keys.set("type", "file")
@@ -174,17 +197,8 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
                 .maybe("max_context_length", typed.count("--max-context-length"))
                 .maybe("prompts", corpus.map(|corpus| json!({"corpus": corpus})));
         }
-        DatasetSource::Stored(_) => {
-            let public = config.dataset.public.as_ref();
-            keys.set("type", "public")
-                .maybe("dataset", public.map(|public| public.name))
-                .maybe("subset", public.and_then(|public| public.subset.clone()))
-                .maybe("sampling", sampling)
-                .maybe("entries", public.and_then(|public| public.entries))
-                .maybe("random_seed", seed)
-                .maybe("inter_turn_delay_cap_seconds", cap)
-                .maybe("osl", osl);
-        }
+        // Said above.
+        DatasetSource::Stored(_) => {}
         DatasetSource::Synthetic(synthetic) => {
             let counted = ["--num-dataset-entries", "--num-conversations", "--request-count"];
             let entries = counted.iter().any(|flag| typed.has(flag)).then_some(synthetic.entries);
@@ -229,6 +243,13 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
     }
     keys.maybe("cache_bust", config.dataset.cache_bust.map(|target| json!({"target": target.export_name()})));
     keys.done()
+}
+
+/// Which rows of a public data set are kept.
+fn filters(public: &PublicDataset) -> Option<Value> {
+    let keys: Map<String, Value> =
+        public.filters.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+    (!keys.is_empty()).then_some(keys.into())
 }
 
 /// What was said of how a trace is changed.

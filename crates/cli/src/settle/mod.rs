@@ -23,6 +23,7 @@ use std::time::Duration;
 use aiperf_config::{DatasetConfig, DatasetSource, RunConfig};
 
 pub use probe::{Access, DatasetProbe, Files, Found, Timing};
+pub(crate) use public::repository;
 
 use crate::environment::Environment;
 use crate::flags::Later;

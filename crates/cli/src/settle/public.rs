@@ -2,16 +2,18 @@
 
 use std::path::PathBuf;
 
-use aiperf_config::{DatasetSource, FixedSchedule, PublicDataset, Sampling};
-use aiperf_dataset::public::{PublicSet, Setting, find};
+use aiperf_config::{DatasetSource, FileDataset, FileFormat, FixedSchedule, PublicDataset, Sampling, Tuning};
+use aiperf_dataset::public::{Place, PublicSet, Reading, Setting, find, sets};
+use aiperf_source::{HubReference, Reference};
 
 use super::dataset::{self, MEDIA_BATCHES, OFFSETS, SYNTHETIC_ONLY};
 use super::phases::DEFAULT_REQUESTS;
-use super::{Note, media, refuse_all, replay, synthesis};
+use super::{Note, agents, media, refuse_all, replay, synthesis};
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
 const SET: &str = "--public-dataset";
+const WEKA: &str = "--hf-weka-dataset";
 const SUBSET: &str = "--hf-subset";
 
 /// Entries of a streamed set when nothing bounds it.
@@ -33,9 +35,10 @@ pub(super) struct Asked {
 pub(super) fn settle(
     typed: &Typed,
     sampling: Sampling,
+    tuning: &Tuning,
     notes: &mut Vec<Note>,
 ) -> Result<Option<Asked>, UsageError> {
-    let Some(set) = typed.text(SET).and_then(find) else {
+    let Some(set) = named(typed)? else {
         refuse_all(
             typed,
             &[SUBSET],
@@ -46,8 +49,9 @@ pub(super) fn settle(
     };
     for other in ["--input-file", "--custom-dataset-type"] {
         if typed.has(other) {
+            let flag = if typed.has(SET) { SET } else { WEKA };
             return Err(UsageError::combination(
-                format!("{} and {SET} exclude each other: both say what is sent", typed.name(other)),
+                format!("{} and {flag} exclude each other: both say what is sent", typed.name(other)),
                 "keep one of them",
             ));
         }
@@ -61,22 +65,91 @@ pub(super) fn settle(
             ));
         }
     }
-    let public = PublicDataset {
-        name: set.name,
-        repo: None,
-        subset: subset(typed, set)?,
-        filters: Vec::new(),
-        entries: typed.count("--num-dataset-entries"),
-        bound: bound(typed, set, notes),
-    };
-    let schedule = if dataset::asks_for_schedule(typed)? {
+    let mut schedule = if dataset::asks_for_schedule(typed)? {
         dataset::refuse_sampling(typed, sampling)?;
         Some(dataset::planned(typed, None)?)
     } else {
         refuse_all(typed, &OFFSETS, "needs a fixed schedule", "add --fixed-schedule, or drop it")?;
         None
     };
-    Ok(Some(Asked { source: DatasetSource::Stored(PathBuf::new()), public, schedule }))
+    let traces = matches!(set.reading, Reading::Traces);
+    let public = PublicDataset {
+        name: set.name,
+        repo: typed.text(WEKA).map(repository).transpose()?,
+        subset: subset(typed, set)?,
+        filters: Vec::new(),
+        entries: typed.count("--num-dataset-entries"),
+        bound: if traces { None } else { bound(typed, set, notes) },
+        origin: String::new(),
+    };
+    let source = if traces {
+        let file = trace_file(typed, set, schedule.is_some(), tuning, notes)?;
+        if let Some(schedule) = &mut schedule {
+            // The offset is recorded time, the schedule is that of the replay.
+            schedule.zero_ms = schedule.zero_ms.map(|zero| file.synthesis.scaled(zero));
+        }
+        DatasetSource::File(file)
+    } else {
+        DatasetSource::Stored(PathBuf::new())
+    };
+    Ok(Some(Asked { source, public, schedule }))
+}
+
+/// The set that two flags name, each of them alone or both alike.
+fn named(typed: &Typed) -> Result<Option<&'static PublicSet>, UsageError> {
+    let set = typed.text(SET).and_then(find);
+    let is_named = |set: &PublicSet| matches!(set.place, Place::Named);
+    match (set, typed.text(WEKA)) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Ok(sets().iter().find(|set| is_named(set))),
+        (Some(set), None) if is_named(set) => Err(UsageError::combination(
+            format!("{SET} {} needs {WEKA}: which repository is read", set.name),
+            format!("add {WEKA} OWNER/NAME"),
+        )),
+        (Some(set), Some(_)) if !is_named(set) => Err(UsageError::combination(
+            format!("{WEKA} and {SET} {} exclude each other: the set has a repository of its own", set.name),
+            "keep one of them",
+        )),
+        (Some(set), _) => Ok(Some(set)),
+    }
+}
+
+/// The repository that is the value of `--hf-weka-dataset`.
+pub(crate) fn repository(text: &str) -> Result<String, UsageError> {
+    match Reference::parse(&format!("hf://datasets/{text}")) {
+        Ok(Reference::Hub(HubReference { org, repo, revision: None, path: None, .. })) => {
+            Ok(format!("{org}/{repo}"))
+        }
+        _ => Err(UsageError::Value {
+            flag: WEKA.into(),
+            value: text.into(),
+            rule: "the name of a repository, OWNER/NAME".into(),
+            similar: None,
+        }),
+    }
+}
+
+/// Its traces, as a file of such traces is read; where they are is found later.
+fn trace_file(
+    typed: &Typed,
+    set: &PublicSet,
+    scheduled: bool,
+    tuning: &Tuning,
+    notes: &mut Vec<Note>,
+) -> Result<FileDataset, UsageError> {
+    let format = FileFormat::WekaTrace;
+    let entry = aiperf_dataset::format(format);
+    dataset::check_options(typed, entry, true, notes)?;
+    Ok(FileDataset {
+        detected: false,
+        entries: typed.count("--num-dataset-entries"),
+        ignore_trace_delays: typed.is_on("--ignore-trace-delays"),
+        window: if scheduled { dataset::window(typed) } else { (None, None) },
+        replay: replay::settle(typed, format, true, tuning, notes)?,
+        synthesis: synthesis::settle(typed, entry)?,
+        agents: agents::settle(typed, format, true, tuning, notes)?,
+        ..FileDataset::new(set.name, format)
+    })
 }
 
 fn subset(typed: &Typed, set: &PublicSet) -> Result<Option<String>, UsageError> {
@@ -116,18 +189,26 @@ fn refuse_others(typed: &Typed, set: &PublicSet) -> Result<(), UsageError> {
         refuse_all(typed, flags, &brings, &fix)?;
     }
     media::refuse(typed, SET)?;
-    let no_trace = format!("acts on traces, and the set {} is none", set.name);
-    refuse_all(typed, &["--isl-block-size", "--ignore-trace-delays"], &no_trace, "drop it")?;
-    refuse_all(typed, &["--uuid-and-strip"], "needs rows of single_turn", "drop it")?;
-    synthesis::refuse(typed)?;
-    refuse_all(typed, &replay::FLAGS, &no_trace, "drop it")?;
     if !set.follows(Setting::Schedule) {
         let untimed = format!("needs recorded times, and the set {} has none", set.name);
         refuse_all(typed, &["--fixed-schedule"], &untimed, "drop it")?;
         refuse_all(typed, &OFFSETS, &untimed, "drop it")?;
     }
+    if matches!(set.reading, Reading::Traces) {
+        return Ok(());
+    }
+    let no_trace = format!("acts on traces, and the set {} is none", set.name);
+    refuse_all(typed, &["--isl-block-size", "--ignore-trace-delays"], &no_trace, "drop it")?;
+    refuse_all(typed, &["--uuid-and-strip"], "needs rows of single_turn", "drop it")?;
+    synthesis::refuse(typed)?;
+    refuse_all(typed, &replay::FLAGS, &no_trace, "drop it")?;
+    refuse_all(typed, &AGENTS, &no_trace, "drop it")?;
     Ok(())
 }
+
+/// Flags of the replay of agents.
+const AGENTS: [&str; 4] =
+    ["--use-think-time-only", "--trace-idle-gap-cap-seconds", "--max-context-length", "--allow-dataset-wrap"];
 
 /// Further flags that shape generated data.
 const MORE_SYNTHETIC: [&str; 4] =

@@ -37,6 +37,7 @@ const USES: &[(&str, &str)] = &[
     ("--input-file @mooncake_hash.jsonl", ""),
     ("--public-dataset spec_al_gsm8k", ""),
     ("--hf-subset socratic", "--public-dataset spec_al_gsm8k"),
+    ("--hf-weka-dataset org/traces", ""),
     ("--custom-dataset-type single_turn", "--input-file @mooncake_hash.jsonl"),
     ("--ignore-trace-delays", FILE),
     ("--use-think-time-only", AGENTS),

@@ -7,5 +7,6 @@ mod formats;
 mod machine;
 mod nginx;
 mod public_datasets;
+mod public_sets;
 mod runs;
 mod tokenizers;

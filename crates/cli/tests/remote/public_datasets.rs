@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aiperf_test_servers::{StubHub, StubRepo, rows};
+use aiperf_test_servers::{Answer, StubHub, StubRepo, rows};
 use serde_json::{Value, json};
 
 use crate::machine::{Machine, stderr};
@@ -36,7 +36,7 @@ fn gsm8k() -> StubRepo {
 }
 
 /// What the run sent, by the text of the last message of each request.
-fn sent(machine: &Machine) -> Vec<String> {
+pub(crate) fn sent(machine: &Machine) -> Vec<String> {
     let raw = std::fs::read_to_string(machine.home.path().join("out/profile_export_raw.jsonl")).unwrap();
     let mut texts: Vec<String> = raw
         .lines()
@@ -256,4 +256,51 @@ fn an_output_length_and_a_system_prompt_go_with_a_set() {
     assert_eq!(payload["max_completion_tokens"], 7);
     assert_eq!(payload["messages"][0], json!({"role": "system", "content": "Be brief."}));
     assert_eq!(payload["messages"][1]["content"], "How many legs do 0 cats have?");
+}
+
+#[test]
+fn a_set_that_was_fetched_before_runs_offline() {
+    let hub = StubHub::start(&[(GSM8K, gsm8k())]);
+    let mut machine = Machine::new(&hub);
+    let fetch = ["dataset", "fetch", "--public-dataset", "spec-al-gsm8k"];
+    let output = machine.aiperf(&[&fetch[..], &["--num-dataset-entries", "5", "--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&facts[0]["loader"], &facts[0]["rows_read"]), (&json!("spec_al_gsm8k"), &json!(5)));
+    let bounded = facts[0]["bytes_fetched"].as_u64().unwrap();
+    // The rest of the set, and nothing twice.
+    let output = machine.aiperf(&[&fetch[..], &["--json"]].concat());
+    let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let files = facts[0]["files"].as_array().unwrap();
+    assert_eq!(files[1]["path"], "main/test-00001-of-00002.parquet");
+    assert_eq!(facts[0]["bytes_fetched"], files[1]["size"]);
+    assert_eq!(bounded, files[0]["size"].as_u64().unwrap());
+    machine.set("HF_HUB_OFFLINE", "1");
+    run(&machine, "spec_al_gsm8k", &["--request-count", "10"]);
+    assert_eq!(sent(&machine).len(), 10);
+    // What was not fetched says how to fetch it.
+    let output = profile(&machine, "aimo", &[]);
+    assert!(stderr(&output).contains("`aiperf dataset fetch --public-dataset aimo`"), "{}", stderr(&output));
+    for arguments in [&["dataset", "fetch"][..], &["dataset", "fetch", "--public-dataset", "gsm8k"]] {
+        assert_eq!(machine.aiperf(arguments).status.code(), Some(2));
+    }
+}
+
+#[test]
+fn a_set_whose_hub_fails_midway_is_one_error_and_leaves_no_file_behind() {
+    let hub = StubHub::start(&[(GSM8K, gsm8k())]);
+    let machine = Machine::new(&hub);
+    let mut asked = 0;
+    hub.fault(move |request| {
+        // The first shard comes, the second does not.
+        asked += usize::from(request.path().contains("00001-of-00002"));
+        (asked > 0).then(|| Answer::status(404))
+    });
+    let output = profile(&machine, "spec_al_gsm8k", &["--request-count", "10"]);
+    let text = stderr(&output);
+    assert_ne!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("Cannot use public dataset spec_al_gsm8k (hf://datasets/openai/gsm8k@"), "{text}");
+    assert!(!machine.home.path().join("out").exists());
+    let blobs = machine.home.path().join(".cache/huggingface/hub/datasets--openai--gsm8k/blobs");
+    assert_eq!(std::fs::read_dir(blobs).unwrap().count(), 1);
 }

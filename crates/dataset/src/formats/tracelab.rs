@@ -114,5 +114,5 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     let agents = &opening.file.agents;
     let traces = assemble::traces(sessions, agents, opening.block_size(), &identity.finish(), &file.path)?;
     let undated = (undated > 0).then_some(Note::Undated { rounds: undated });
-    agentic::open(opening, traces, undated)
+    agentic::open(opening, traces.into_iter().map(Ok), undated)
 }

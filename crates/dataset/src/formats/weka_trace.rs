@@ -3,6 +3,7 @@
 mod document;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use aiperf_config::{Corpus, FileFormat};
@@ -12,6 +13,8 @@ use super::{Files, FirstTimes, Folder, Format};
 use crate::agentic;
 use crate::look::{has_extension, is_hidden};
 use crate::open::{Opening, Sources};
+use crate::public::{Fault, Rows, Shard};
+use crate::source::files_below;
 use crate::{Dataset, DatasetError, Place};
 
 pub(crate) const FORMAT: Format = Format {
@@ -43,6 +46,31 @@ pub(crate) const FORMAT: Format = Format {
     ..Format::new(FileFormat::WekaTrace, Files::Json, "one session")
 };
 
+/// Opens the rows of a public data set, each of which is a trace.
+fn open_rows(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
+    let folder = opening.file.path.clone();
+    let paths = files_below(&folder, |_| true)?;
+    let mut shards = paths.iter().map(|path| {
+        let name = path.strip_prefix(&folder).unwrap_or(path).display().to_string();
+        Shard::local(&name, path)
+            .map_err(|error| Fault::new(format!("{name} cannot be read: {error}"), "Run again"))
+    });
+    let mut rows: HashMap<Arc<str>, String> = HashMap::new();
+    let traces = Rows::new(&mut shards, None).map(|row| {
+        let row = row.map_err(|fault| DatasetError::Unsuitable(fault.to_string()))?;
+        let place = PathBuf::from(row.place());
+        let trace = document::parse(&row.value.json(), &place)?;
+        match rows.insert(Arc::clone(&trace.id), row.place()) {
+            None => Ok(trace),
+            Some(other) => {
+                let rule = format!("trace `{}` is {other} already; ids must differ", trace.id);
+                Err(DatasetError::invalid(&place, Place::Json(String::new()), "id", rule))
+            }
+        }
+    });
+    agentic::open(opening, traces, None)
+}
+
 fn is_trace_file(file: &std::path::Path) -> bool {
     has_extension(file, "json") && !is_hidden(file)
 }
@@ -54,6 +82,9 @@ fn is_weka(record: &Map<String, Value>) -> bool {
 
 fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     agentic::check(&opening)?;
+    if opening.config.public.is_some() {
+        return open_rows(opening);
+    }
     let Sources { files, .. } = opening.sources()?;
     let survey = opening.context.survey;
     let mut traces = Vec::new();
@@ -86,5 +117,5 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     if let Some(survey) = survey {
         survey.count(files.len() as u64);
     }
-    agentic::open(opening, traces, None)
+    agentic::open(opening, traces.into_iter().map(Ok), None)
 }

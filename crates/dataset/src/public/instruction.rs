@@ -2,7 +2,7 @@
 
 use aiperf_types::{Content, Turn};
 
-use super::{Converter, Fault, Job, Made, Row, Value};
+use super::{Converter, Fault, Made, Row, Value};
 
 /// Where the prompt of a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,14 +13,13 @@ pub(super) enum Prompt {
     Template(&'static str),
 }
 
-struct Instruction<'a> {
-    job: Job<'a>,
+struct Instruction {
     prompt: Prompt,
 }
 
 /// A converter of such rows.
-pub(super) fn make<'a>(job: Job<'a>, prompt: Prompt) -> Box<dyn Converter + 'a> {
-    Box::new(Instruction { job, prompt })
+pub(super) fn make(prompt: Prompt) -> Box<dyn Converter> {
+    Box::new(Instruction { prompt })
 }
 
 impl Prompt {
@@ -65,19 +64,14 @@ fn pieces(template: &'static str) -> impl Iterator<Item = Piece> {
 }
 
 /// The fault of a set that has no such column.
-pub(super) fn missing_column(job: &Job<'_>, row: &Row, column: &str) -> Fault {
+pub(super) fn missing_column(row: &Row, column: &str) -> Fault {
     Fault::new(
-        format!(
-            "{} has no column `{column}`: the columns of {} are {}",
-            job.origin,
-            row.shard,
-            row.columns().join(", ")
-        ),
+        format!("it has no column `{column}`: the columns of {} are {}", row.shard, row.columns().join(", ")),
         "Choose the subset that has it with --hf-subset, or another set with `aiperf datasets`",
     )
 }
 
-impl Converter for Instruction<'_> {
+impl Converter for Instruction {
     fn columns(&self) -> Option<Vec<&str>> {
         Some(self.prompt.columns())
     }
@@ -85,7 +79,7 @@ impl Converter for Instruction<'_> {
     fn check(&self, first: &Row) -> Result<(), Fault> {
         let there = first.columns();
         match self.prompt.columns().into_iter().find(|column| !there.contains(column)) {
-            Some(column) => Err(missing_column(&self.job, first, column)),
+            Some(column) => Err(missing_column(first, column)),
             None => Ok(()),
         }
     }

@@ -3,19 +3,28 @@
 use aiperf_types::{Content, Turn};
 
 use super::instruction::missing_column;
-use super::{Converter, Draft, Fault, Job, Made, Row, Value};
+use super::{Converter, Draft, Fault, Made, Row, Value};
 
-struct Questions<'a> {
-    job: Job<'a>,
+/// Which questions of a row are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// The first, trimmed.
+    First,
+    /// All that are not blank.
+    All,
+}
+
+struct Questions {
     column: &'static str,
+    asked: Asked,
 }
 
 /// A converter of such rows.
-pub(super) fn make<'a>(job: Job<'a>, column: &'static str) -> Box<dyn Converter + 'a> {
-    Box::new(Questions { job, column })
+pub(super) fn make(column: &'static str, asked: Asked) -> Box<dyn Converter> {
+    Box::new(Questions { column, asked })
 }
 
-impl Converter for Questions<'_> {
+impl Converter for Questions {
     fn columns(&self) -> Option<Vec<&str>> {
         Some(vec![self.column])
     }
@@ -24,14 +33,17 @@ impl Converter for Questions<'_> {
         if first.columns().contains(&self.column) {
             return Ok(());
         }
-        Err(missing_column(&self.job, first, self.column))
+        Err(missing_column(first, self.column))
     }
 
     fn convert(&self, row: &Row) -> Result<Made, Fault> {
         let questions = row.cell(self.column).and_then(Value::list).unwrap_or_default();
         let turn = |text: &str| Turn { content: Content::text(text), ..Turn::default() };
         let texts = questions.iter().filter_map(Value::text);
-        let turns: Vec<Turn> = texts.filter(|text| !text.trim().is_empty()).map(turn).collect();
+        let turns: Vec<Turn> = match self.asked {
+            Asked::First => texts.take(1).map(str::trim).filter(|text| !text.is_empty()).map(turn).collect(),
+            Asked::All => texts.filter(|text| !text.trim().is_empty()).map(turn).collect(),
+        };
         if turns.is_empty() {
             return Ok(Made::Skipped("no question"));
         }

@@ -1,7 +1,8 @@
 //! Every public data set, one row each.
 
 use super::instruction::{self, Prompt};
-use super::{Converter, Fault, Job, questions, sharegpt};
+use super::questions::{self, Asked};
+use super::{Converter, Fault, Job, sharegpt};
 
 /// Makes the converter of a set.
 pub type Make = for<'a> fn(Job<'a>) -> Result<Box<dyn Converter + 'a>, Fault>;
@@ -23,8 +24,15 @@ pub enum Place {
         /// The file.
         path: &'static str,
     },
-    /// One file of the web, at a URL whose content does not change.
-    Web(&'static str),
+    /// One file of a repository of GitHub at a commit.
+    GitHub {
+        /// `owner/name`.
+        repo: &'static str,
+        /// The commit.
+        commit: &'static str,
+        /// The file.
+        path: &'static str,
+    },
     /// A repository that `--hf-weka-dataset` names.
     Named,
 }
@@ -104,7 +112,8 @@ impl PublicSet {
     const fn traces(name: &'static str, repo: &'static str, about: &'static str) -> PublicSet {
         PublicSet {
             record: "whole trace",
-            settings: &[Setting::Subset, Setting::Schedule, Setting::Tokens],
+            settings: &[Setting::Subset, Setting::Schedule],
+            reading: Reading::Traces,
             ..PublicSet::new(name, repo, about)
         }
     }
@@ -123,7 +132,7 @@ impl PublicSet {
     pub const fn repo(&self) -> Option<&'static str> {
         match self.place {
             Place::Hub { repo, .. } | Place::HubFile { repo, .. } => Some(repo),
-            Place::Web(_) | Place::Named => None,
+            Place::GitHub { .. } | Place::Named => None,
         }
     }
 
@@ -131,6 +140,7 @@ impl PublicSet {
     pub const fn revision(&self) -> Option<&'static str> {
         match self.place {
             Place::Hub { revision, .. } => revision,
+            Place::GitHub { commit, .. } => Some(commit),
             _ => None,
         }
     }
@@ -143,7 +153,7 @@ const BLAZEDIT: &str = "Given a code file, please apply the change requests and 
 
 macro_rules! prompt {
     ($column:literal) => {
-        Reading::Rows(|job| Ok(instruction::make(job, Prompt::Column($column))))
+        Reading::Rows(|_| Ok(instruction::make(Prompt::Column($column))))
     };
 }
 
@@ -252,12 +262,15 @@ static SETS: [PublicSet; 42] = [
         ..PublicSet::new("llava_onevision", "lmms-lab/LLaVA-OneVision-Data", "Instructions about images")
     },
     PublicSet {
-        place: Place::Web(
-            "https://raw.githubusercontent.com/hemingkx/Spec-Bench/fd2c1cd7d2201ef71db4c5f4e455008f017967bf/data/spec_bench/question.jsonl",
-        ),
+        place: Place::GitHub {
+            repo: "hemingkx/Spec-Bench",
+            commit: "fd2c1cd7d2201ef71db4c5f4e455008f017967bf",
+            path: "data/spec_bench/question.jsonl",
+        },
         split: "",
         record: "first of turns",
         settings: &[],
+        reading: Reading::Rows(|_| Ok(questions::make("turns", Asked::First))),
         ..PublicSet::new("spec_bench", "", "Questions of six tasks for speculative decoding")
     },
     PublicSet {
@@ -293,7 +306,7 @@ static SETS: [PublicSet; 42] = [
     PublicSet {
         record: "all of prompt",
         licence: Some("Apache-2.0"),
-        reading: Reading::Rows(|job| Ok(questions::make(job, "prompt"))),
+        reading: Reading::Rows(|_| Ok(questions::make("prompt", Asked::All))),
         ..PublicSet::new(
             "spec_al_mtbench",
             "HuggingFaceH4/mt_bench_prompts",
@@ -307,7 +320,7 @@ static SETS: [PublicSet; 42] = [
     },
     PublicSet {
         record: "code, change_request",
-        reading: Reading::Rows(|job| Ok(instruction::make(job, Prompt::Template(BLAZEDIT)))),
+        reading: Reading::Rows(|_| Ok(instruction::make(Prompt::Template(BLAZEDIT)))),
         ..PublicSet::new(
             "blazedit_5k",
             "vdaita/edit_5k_char",
@@ -316,7 +329,7 @@ static SETS: [PublicSet; 42] = [
     },
     PublicSet {
         record: "code, change_request",
-        reading: Reading::Rows(|job| Ok(instruction::make(job, Prompt::Template(BLAZEDIT)))),
+        reading: Reading::Rows(|_| Ok(instruction::make(Prompt::Template(BLAZEDIT)))),
         ..PublicSet::new(
             "blazedit_10k",
             "vdaita/edit_10k_char",

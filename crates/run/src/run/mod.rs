@@ -50,6 +50,7 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     let dataset = open_dataset(&config, tokenizer.as_ref())?;
     let zero_ms = settle_schedule(&mut config, dataset.as_ref())?;
     config.note_conversations(dataset.len().known());
+    config.note_public_dataset(dataset.len().known(), dataset.total_turns());
     check_lanes(&config, dataset.as_ref())?;
     let destination = target::open(&config, version)?;
     let descriptors = preflight::raise_descriptor_limit();
@@ -109,7 +110,12 @@ fn open_dataset(config: &RunConfig, tokenizer: Option<&Tokenizer>) -> Result<Arc
         apply_chat_template: config.tokenizer.apply_chat_template,
         survey: None,
     };
-    Ok(aiperf_dataset::open(&config.dataset, &context)?)
+    aiperf_dataset::open(&config.dataset, &context).map_err(|cause| match &config.dataset.public {
+        Some(public) => {
+            InputError::Public { name: public.name, origin: public.origin.clone(), cause: cause.to_string() }
+        }
+        None => cause.into(),
+    })
 }
 
 /// Fills in what a fixed schedule takes from its data: its zero, and how many requests it has.

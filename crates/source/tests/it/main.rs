@@ -8,6 +8,7 @@ mod faults;
 mod hub;
 mod moto;
 mod python;
+mod python_datasets;
 mod rules;
 mod s3;
 mod support;

@@ -1,13 +1,16 @@
 //! `aiperf dataset fetch REF…`: fill the cache, so that the same references run offline.
 
-use aiperf_config::FileFormat;
+use aiperf_config::{FileFormat, PublicDataset, redact_text};
+use aiperf_dataset::public::{self, Place, Setting};
 use aiperf_source::{Ask, Presence, Reference, SourceError, Sources};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
+use super::super::datasets::unknown;
 use super::reference::{json, scheduled_by_format};
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
+use crate::settle::repository;
 use crate::{print, remote};
 
 pub(super) fn command() -> Command {
@@ -16,16 +19,98 @@ pub(super) fn command() -> Command {
         .arg(
             Arg::new("references")
                 .value_name("REF")
-                .required(true)
+                .required_unless_present_any(["public-dataset", "hf-weka-dataset"])
+                .conflicts_with_all(["public-dataset", "hf-weka-dataset"])
                 .num_args(1..)
                 .help("hf://ORG/REPO[@REVISION][/PATH], s3://BUCKET/KEY[?versionId=ID] or https://HOST/FILE"),
         )
+        .arg(
+            Arg::new("public-dataset")
+                .long("public-dataset")
+                .value_name("NAME")
+                .help("Download what a run with this public data set reads; without a bound all of it"),
+        )
+        .arg(
+            Arg::new("hf-weka-dataset")
+                .long("hf-weka-dataset")
+                .value_name("OWNER/NAME")
+                .conflicts_with("public-dataset")
+                .help("The same for a repository of weka traces"),
+        )
+        .arg(of_set("hf-subset", "NAME", "Its subset"))
+        .arg(
+            of_set("num-dataset-entries", "N", "Only as much as a run with this option reads")
+                .value_parser(clap::value_parser!(u64).range(1..)),
+        )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("One JSON array"))
+}
+
+/// An option that goes with a public data set.
+fn of_set(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).conflicts_with("references").help(help)
+}
+
+/// Fetches a public data set.
+fn fetch_set(matches: &ArgMatches, name: &str, environment: &Environment) -> ExitStatus {
+    let plain = name.to_ascii_lowercase().replace('-', "_");
+    let Some(set) = public::find(name).filter(|set| set.is_built()) else {
+        let names = public::sets().iter().filter(|set| set.is_built()).map(|set| set.name);
+        print::err(&unknown("public data set", name, &plain, names));
+        return ExitStatus::Usage;
+    };
+    let repo = match matches.get_one::<String>("hf-weka-dataset").map(|name| repository(name)) {
+        Some(Err(error)) => {
+            print::err(&error.report());
+            return ExitStatus::Usage;
+        }
+        Some(Ok(repo)) => Some(repo),
+        None if set.place == Place::Named => {
+            print::err(&format!(
+                "error: {} needs a repository; give --hf-weka-dataset OWNER/NAME\n",
+                set.name
+            ));
+            return ExitStatus::Usage;
+        }
+        None => None,
+    };
+    let subset = matches.get_one::<String>("hf-subset").cloned();
+    if subset.is_some() && !set.follows(Setting::Subset) {
+        print::err(&format!("error: --hf-subset has no meaning for {}: it has no subsets\n", set.name));
+        return ExitStatus::Usage;
+    }
+    let entries = matches.get_one::<u64>("num-dataset-entries").copied();
+    let wanted = PublicDataset {
+        name: set.name,
+        repo,
+        subset,
+        filters: Vec::new(),
+        entries,
+        bound: entries,
+        origin: String::new(),
+    };
+    match remote::public::fetch(environment, &wanted) {
+        Ok(fetched) if matches.get_flag("json") => {
+            print::out(&format!("{:#}\n", Value::Array(vec![Value::Object(fetched.facts)])));
+            ExitStatus::Success
+        }
+        Ok(fetched) => {
+            print::out(&format!("{}\n", fetched.line));
+            ExitStatus::Success
+        }
+        Err(failure) => {
+            print::err(&format!("error: {}\n", redact_text(&failure.text)));
+            failure.status
+        }
+    }
 }
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let as_json = matches.get_flag("json");
     let environment = Environment::of_process();
+    let named = matches.contains_id("hf-weka-dataset").then_some("weka_hf");
+    if let Some(name) = matches.get_one::<String>("public-dataset").map(String::as_str).or(named) {
+        return fetch_set(matches, name, &environment);
+    }
     let (sources, _signals) = match remote::sources(&environment) {
         Ok(sources) => sources,
         Err(problem) => {

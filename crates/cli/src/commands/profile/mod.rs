@@ -27,7 +27,7 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
     };
     // Before anything is read: a file may take its time. A transfer hears signals by itself, and cleans up.
     let is_remote = typed.text("--input-file").is_some_and(Reference::is_reference)
-        || typed.has("--public-dataset")
+        || ["--public-dataset", "--hf-weka-dataset"].iter().any(|flag| typed.has(flag))
         || tokenizers::may_download(&typed);
     let early = if is_remote { None } else { Some(Signals::install()) };
     let environment = Environment::of_process();

@@ -1,163 +1,76 @@
-//! Where the rows of a set are: its repository at one commit, and the files of its split.
+//! Where the rows of a set are: the version that is read, and the files of its split.
 
-use std::cell::Cell;
+mod hub;
+mod web;
 
 use aiperf_config::PublicDataset;
-use aiperf_dataset::public::{Place, PublicSet, Shard};
-use aiperf_source::{
-    CONVERTED, HubFiles, Problem, RepoKind, SourceError, Sources, converted_files, known_subsets, split_files,
-};
+use aiperf_dataset::public::{Place, PublicSet};
+use aiperf_source::{LocalFile, SourceError, Sources};
 use serde_json::Value;
 
-/// The card of a repository.
-const CARD: &str = "README.md";
+use crate::environment::Environment;
+use hub::OfHub;
+use web::OfWeb;
 
-/// The shards of a set at one version.
+/// The files of a set at one version.
 #[derive(Debug)]
-pub(super) struct Found {
-    repo: String,
-    files: HubFiles,
-    shards: Vec<String>,
-    split: &'static str,
-    subset: Option<String>,
-    fetched: Cell<u64>,
-}
-
-/// A repository at a version, as it is written in references.
-fn reference(repo: &str, version: &str) -> String {
-    format!("hf://datasets/{repo}@{version}")
+pub(super) enum Found {
+    /// In a repository of the Hub.
+    Hub(OfHub),
+    /// Elsewhere: one file.
+    Web(Box<OfWeb>),
 }
 
 impl Found {
     /// Fixes the version of a set and finds its files. No data is read.
     pub(super) fn of(
+        environment: &Environment,
         sources: &Sources,
         set: &PublicSet,
         public: &PublicDataset,
     ) -> Result<Found, SourceError> {
-        let repo = public.repo.as_deref().or(set.repo()).unwrap_or_default().to_owned();
-        let revision = set.revision();
-        let named = |mut error: SourceError| {
-            error.reference = reference(&repo, revision.unwrap_or("main"));
-            error
-        };
-        let files = sources.hub_files(RepoKind::Dataset, &repo, revision, "").map_err(named)?;
-        let subset = public.subset.clone().or_else(|| set.subset.map(str::to_owned));
-        let found = |files: HubFiles, shards: Vec<String>| Found {
-            repo: repo.clone(),
-            files,
-            shards,
-            split: set.split,
-            subset: subset.clone(),
-            fetched: Cell::new(0),
-        };
-        if let Place::HubFile { path, .. } = set.place {
-            let shards =
-                files.files().filter(|(name, _)| *name == path).map(|(name, _)| name.to_owned()).collect();
-            return found(files, shards).with_shards(|| format!("the file {path}"), Vec::new());
-        }
-        let names: Vec<&str> = files.files().map(|(name, _)| name).collect();
-        let card = if names.contains(&CARD) { card(sources, &files).map_err(named)? } else { String::new() };
-        let shards = split_files(&names, &card, subset.as_deref(), set.split);
-        if !shards.is_empty() {
-            return Ok(found(files, shards));
-        }
-        let what = || match &subset {
-            Some(subset) => format!("the split {} of the subset {subset}", set.split),
-            None => format!("the split {}", set.split),
-        };
-        let known = known_subsets(&card);
-        let commit = files.commit().to_owned();
-        match sources.hub_files(RepoKind::Dataset, &repo, Some(CONVERTED), "") {
-            Ok(converted) => {
-                let names: Vec<&str> = converted.files().map(|(name, _)| name).collect();
-                let shards = converted_files(&names, subset.as_deref(), set.split);
-                let known = if known.is_empty() { folders(&names) } else { known };
-                found(converted, shards).with_shards(what, known)
+        match set.place {
+            Place::GitHub { repo, commit, path } => {
+                OfWeb::of(environment, sources, repo, commit, path).map(Box::new).map(Found::Web)
             }
-            // The branch is not there, or was not downloaded before.
-            Err(SourceError { problem: Problem::RevisionNotFound(_) | Problem::NotFound { .. }, .. }) => {
-                Err(missing(&repo, &commit, &what(), &known))
+            Place::Hub { .. } | Place::HubFile { .. } | Place::Named => {
+                OfHub::of(sources, set, public).map(Found::Hub)
             }
-            Err(error) => Err(named(error)),
         }
     }
 
-    fn with_shards(self, what: impl FnOnce() -> String, known: Vec<String>) -> Result<Found, SourceError> {
-        if self.shards.is_empty() {
-            return Err(missing(&self.repo, self.files.commit(), &what(), &known));
-        }
-        Ok(self)
-    }
-
-    /// The repository at its commit, as it is written in references.
+    /// The version, as it is written in references.
     pub(super) fn origin(&self) -> String {
-        reference(&self.repo, self.files.commit())
+        match self {
+            Found::Hub(hub) => hub.origin(),
+            Found::Web(web) => web.origin().to_owned(),
+        }
     }
 
-    /// The shards, each fetched when it is asked for.
-    pub(super) fn shards<'a>(
+    /// The files, each fetched when it is asked for.
+    pub(super) fn files<'a>(
         &'a self,
         sources: &'a Sources,
-    ) -> impl Iterator<Item = Result<Shard, SourceError>> + 'a {
-        let named = |mut error: SourceError| {
-            error.reference = self.origin();
-            error
-        };
-        self.shards.iter().map(move |path| {
-            let here = sources.hub_has(&self.files, path);
-            let local = sources.hub_fetch(&self.files, path).map_err(named)?;
-            if !here {
-                self.fetched.set(self.fetched.get() + local.size);
-            }
-            Shard::local(path, &local.path).map_err(|error| {
-                Problem::CannotRead { path: local.path, cause: error.to_string() }.about(self.origin())
-            })
-        })
+    ) -> Box<dyn Iterator<Item = Result<LocalFile, SourceError>> + 'a> {
+        match self {
+            Found::Hub(hub) => Box::new(hub.shards(sources)),
+            Found::Web(web) => Box::new(std::iter::once_with(|| web.file(sources))),
+        }
     }
 
-    /// Bytes of shards that were fetched now.
+    /// Bytes that were fetched now.
     pub(super) fn fetched(&self) -> u64 {
-        self.fetched.get()
+        match self {
+            Found::Hub(hub) => hub.fetched(),
+            Found::Web(web) => web.fetched(),
+        }
     }
 
-    /// What tells which bytes they are.
-    pub(super) fn identity(&self) -> impl Iterator<Item = (String, Value)> {
-        let keys = [
-            ("hf_dataset_name", Some(self.repo.clone())),
-            ("hf_split", Some(self.split.to_owned())),
-            ("hf_subset", self.subset.clone()),
-            ("revision", Some(self.files.commit().to_owned())),
-        ];
-        keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into())))
+    /// What tells which bytes they are, for the results.
+    pub(super) fn identity(&self) -> Vec<(String, Value)> {
+        match self {
+            Found::Hub(hub) => hub.identity().collect(),
+            Found::Web(web) => web.identity(),
+        }
     }
-}
-
-/// The card; a card that is no text says nothing.
-fn card(sources: &Sources, files: &HubFiles) -> Result<String, SourceError> {
-    let local = match sources.hub_fetch(files, CARD) {
-        Ok(local) => local,
-        // A set whose card was not needed when it was downloaded.
-        Err(SourceError { problem: Problem::Offline(_), .. }) => return Ok(String::new()),
-        Err(error) => return Err(error),
-    };
-    let bytes = std::fs::read(&local.path).unwrap_or_default();
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// The first folders of paths, each once.
-fn folders(names: &[&str]) -> Vec<String> {
-    let mut folders: Vec<String> =
-        names.iter().filter_map(|name| Some(name.split_once('/')?.0.to_owned())).collect();
-    folders.dedup();
-    folders
-}
-
-fn missing(repo: &str, commit: &str, what: &str, known: &[String]) -> SourceError {
-    let fix = if known.is_empty() {
-        "Check --hf-subset, or choose another set with `aiperf datasets`".to_owned()
-    } else {
-        format!("Choose a subset with --hf-subset; there are {}", known.join(", "))
-    };
-    Problem::Layout { what: format!("{what} was not found in its files"), fix }.about(reference(repo, commit))
 }

@@ -1,0 +1,65 @@
+//! Sets of one file in a repository of GitHub, at a commit.
+
+use std::cell::Cell;
+
+use aiperf_source::{Ask, LocalFile, Plan, Reference, SourceError, Sources};
+use serde_json::Value;
+
+use crate::environment::{Environment, GITHUB_VARIABLE};
+use crate::remote::{Table, VERSION};
+
+/// Where files of GitHub are, when nothing else is said.
+const GITHUB: &str = "https://raw.githubusercontent.com";
+
+/// The file.
+#[derive(Debug)]
+pub(in crate::remote::public) struct OfWeb {
+    url: String,
+    commit: &'static str,
+    plan: Plan,
+    fetched: Cell<u64>,
+}
+
+impl OfWeb {
+    pub(super) fn of(
+        environment: &Environment,
+        sources: &Sources,
+        repo: &str,
+        commit: &'static str,
+        path: &str,
+    ) -> Result<OfWeb, SourceError> {
+        let server = environment.variables.get(GITHUB_VARIABLE).map_or(GITHUB, String::as_str);
+        let url = format!("{}/{repo}/{commit}/{path}", server.trim_end_matches('/'));
+        let ask = Ask {
+            format: None,
+            endpoint_type: None,
+            has_stop: true,
+            max_context_length: None,
+            formats: &Table,
+            own_version: VERSION,
+        };
+        let plan = sources.access(&Reference::parse(&url)?, &ask)?;
+        Ok(OfWeb { url, commit, plan, fetched: Cell::new(0) })
+    }
+
+    pub(super) fn origin(&self) -> &str {
+        &self.url
+    }
+
+    pub(super) fn file(&self, sources: &Sources) -> Result<LocalFile, SourceError> {
+        let here = sources.present(&self.plan)?.iter().all(|file| file.cached);
+        let local = sources.fetch_first(&self.plan)?;
+        if !here {
+            self.fetched.set(local.size);
+        }
+        Ok(local)
+    }
+
+    pub(super) fn fetched(&self) -> u64 {
+        self.fetched.get()
+    }
+
+    pub(super) fn identity(&self) -> Vec<(String, Value)> {
+        vec![("revision".to_owned(), self.commit.into()), ("url".to_owned(), self.url.as_str().into())]
+    }
+}

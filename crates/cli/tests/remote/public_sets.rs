@@ -1,0 +1,214 @@
+//! Every public data set, once, through the program: a tiny one in its real layout on a stub of the Hub.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use aiperf_test_servers::{Answer, Server, StubHub, StubRepo, rows};
+use serde_json::{Value, json};
+
+use crate::machine::{Machine, stderr};
+use crate::public_datasets::sent;
+
+/// Sets that can be read.
+const COUNT: usize = 31;
+
+/// A set, as `aiperf datasets` tells it.
+struct Set(Value);
+
+impl Set {
+    /// All that can be read.
+    fn all() -> Vec<Set> {
+        let output = Machine::bare().aiperf(&["datasets", "--format", "json"]);
+        let mut told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let Value::Array(sets) = told["public_datasets"].take() else { panic!("{told}") };
+        assert_eq!(sets.len(), COUNT);
+        sets.into_iter().map(Set).collect()
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.0[key].as_str()
+    }
+
+    fn name(&self) -> &str {
+        self.text("name").unwrap()
+    }
+
+    fn is_traces(&self) -> bool {
+        self.name().contains("weka")
+    }
+
+    /// Owner, name and file of its repository on the Hub.
+    fn place(&self) -> Option<(String, Option<&str>)> {
+        let place = self.text("source")?.strip_prefix("hf://datasets/")?;
+        let mut parts = place.splitn(3, '/');
+        Some((format!("{}/{}", parts.next()?, parts.next()?), parts.next()))
+    }
+}
+
+/// Rows of a set, and the texts that a run of two requests sends.
+struct Case {
+    rows: Vec<Value>,
+    texts: Vec<String>,
+}
+
+impl Case {
+    fn of(column: &str) -> Case {
+        let texts = ["first question", "second question"];
+        let rows = texts.map(|text| json!({column: text, "answer": "x", "other": 1}));
+        Case { rows: rows.into(), texts: texts.map(str::to_owned).into() }
+    }
+
+    fn edits() -> Case {
+        let rows = vec![
+            json!({"code": "x = 1", "change_request": "rename x to y"}),
+            json!({"code": "z = 1", "change_request": "rename z to y"}),
+        ];
+        let text = |name: &str| {
+            format!(
+                "Given a code file, please apply the change requests and generate the new file.\n\nOriginal file:\n\
+                 ```python\n{name} = 1\n```\n\nChange request:\nrename {name} to y\n\nPlease generate the new code file in \
+                 the \"New file\" section below."
+            )
+        };
+        Case { rows, texts: vec![text("x"), text("z")] }
+    }
+
+    fn lists(column: &str) -> Case {
+        let rows = vec![json!({column: ["Write a haiku.", "Now rhyme it."], "category": "writing"})];
+        Case { rows, texts: vec!["Now rhyme it.".into(), "Write a haiku.".into()] }
+    }
+
+    fn pairs() -> Case {
+        let said = |from: &str, value: &str| json!({"from": from, "value": value});
+        let rows = vec![json!({"id": "a", "conversations": [
+            said("human", "What is the capital of France?"), said("gpt", "The capital of France is Paris."),
+            said("human", "And what is the one of Spain?"), said("gpt", "The capital of Spain is Madrid."),
+        ]})];
+        Case {
+            rows,
+            texts: vec!["And what is the one of Spain?".into(), "What is the capital of France?".into()],
+        }
+    }
+}
+
+fn case(set: &Set) -> Case {
+    match set.name() {
+        "aimo" | "aimo_aime" | "aimo_numina_cot" | "aimo_numina_1_5" | "spec_al_math500" => {
+            Case::of("problem")
+        }
+        "spec_al_gsm8k" => Case::of("question"),
+        "spec_al_humaneval" => Case::of("prompt"),
+        "spec_al_mbpp" => Case::of("text"),
+        "instruct_coder" => Case::of("instruction"),
+        "blazedit_5k" | "blazedit_10k" => Case::edits(),
+        "spec_al_mtbench" => Case::lists("prompt"),
+        "spec_bench" => {
+            let mut case = Case::lists("turns");
+            case.texts = vec!["Write a haiku.".into(); 2];
+            case
+        }
+        "sharegpt" => Case::pairs(),
+        name if name.contains("weka") => Case { rows: vec![trace("t1"), trace("t2")], texts: Vec::new() },
+        name => panic!("{name} has no case here"),
+    }
+}
+
+/// A trace of one agent.
+fn trace(id: &str) -> Value {
+    let request = |t: f64, tokens: u64, ids: &[u64]| json!({"t": t, "type": "n", "model": "claude", "in": tokens, "out": 5, "hash_ids": ids, "api_time": 0.01, "think_time": 0.0});
+    json!({
+        "id": id, "models": ["claude"], "block_size": 64, "hash_id_scope": "local", "tool_tokens": 0, "system_tokens": 0,
+        "requests": [request(0.0, 64, &[0]), request(0.1, 128, &[0, 1])],
+    })
+}
+
+/// The repository of a set, with its rows where the set has them.
+fn repository(set: &Set, file: Option<&str>, rows: &[Value]) -> StubRepo {
+    if let Some(path) = file {
+        let array = Value::from(rows).to_string();
+        return StubRepo::new(&[(&format!("lfs:{path}"), array.as_bytes())]);
+    }
+    let folder = set.text("subset").unwrap_or("data");
+    let shard = format!("lfs:{folder}/{}-00000-of-00001.parquet", set.text("split").unwrap());
+    let bytes = rows::parquet(rows, 1);
+    let mut repo = StubRepo::new(&[("README.md", b"---\nlicense: mit\n---\n"), (&shard, &bytes)]);
+    if let Some(commit) = set.text("revision") {
+        let files = repo.commits.values().next().cloned().unwrap();
+        repo.commits.insert(commit.to_owned(), files);
+    }
+    repo.gated = set.0["gated"] == true;
+    repo
+}
+
+fn run(set: &Set) {
+    let case = case(set);
+    let (name, file) = set.place().unwrap_or_else(|| ("org/named".to_owned(), None));
+    let hub = StubHub::start(&[(&name, repository(set, file, &case.rows))]);
+    let mut machine = Machine::new(&hub);
+    let lines: String = case.rows.iter().map(|row| format!("{row}\n")).collect();
+    let lines: Arc<[u8]> = lines.into_bytes().into();
+    let web = Server::start(move |request| match request.path() {
+        "/hemingkx/Spec-Bench/fd2c1cd7d2201ef71db4c5f4e455008f017967bf/data/spec_bench/question.jsonl" => {
+            Answer::file(request, &lines).with("ETag", "\"1\"")
+        }
+        _ => Answer::status(404),
+    });
+    machine.set("AIPERF_DATASET_GITHUB_ENDPOINT", &web.url());
+    let named = ["--hf-weka-dataset", name.as_str()];
+    let by_name = ["--public-dataset", set.name()];
+    let which = if set.name() == "weka_hf" { named } else { by_name };
+    let common =
+        ["--tokenizer", "builtin", "--request-count", "2", "--export-level", "raw", "--random-seed", "1"];
+    let arguments = [&which[..], &common].concat();
+    let output = machine.profile(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}: {}", set.name(), stderr(&output));
+    if !case.texts.is_empty() {
+        assert_eq!(sent(&machine), case.texts, "{}", set.name());
+    }
+    let summary = machine.summary();
+    let dataset = &summary["metadata"]["dataset"];
+    assert_eq!(dataset["loader"], set.name(), "{dataset}");
+    assert!(dataset["revision"].is_string() && dataset["bytes_fetched"].as_u64() > Some(0), "{dataset}");
+    assert!(
+        dataset["conversations"].as_u64() > Some(0) && dataset["requests"].as_u64() > Some(0),
+        "{dataset}"
+    );
+    assert_eq!(summary["request_count"]["avg"], 2.0, "{}", set.name());
+    // Again, from the cache alone.
+    let first = raw_texts(&machine);
+    machine.set("HF_HUB_OFFLINE", "1");
+    let output = machine.profile(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}: {}", set.name(), stderr(&output));
+    assert_eq!(raw_texts(&machine), first, "{}", set.name());
+    assert_eq!(machine.summary()["metadata"]["dataset"]["bytes_fetched"], 0, "{}", set.name());
+}
+
+/// The messages of all requests, in order.
+fn raw_texts(machine: &Machine) -> Vec<String> {
+    let path: &Path = &machine.home.path().join("out/profile_export_raw.jsonl");
+    let text = std::fs::read_to_string(path).unwrap();
+    let messages = |line| {
+        let record: Value = serde_json::from_str(line).unwrap();
+        // What was answered is the mock's matter.
+        let messages = record["payload"]["messages"].as_array().unwrap();
+        let said = messages.iter().filter(|message| message["role"] != "assistant");
+        said.map(|message| message["content"].to_string()).collect::<Vec<_>>().join("\n")
+    };
+    let mut all: Vec<String> = text.lines().map(messages).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn each_set_of_conversations_runs_and_runs_again_offline() {
+    for set in Set::all().iter().filter(|set| !set.is_traces()) {
+        run(set);
+    }
+}
+
+#[test]
+fn each_set_of_traces_runs_and_runs_again_offline() {
+    for set in Set::all().iter().filter(|set| set.is_traces()) {
+        run(set);
+    }
+}
