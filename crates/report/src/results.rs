@@ -39,8 +39,10 @@ pub struct PhaseResults {
 pub struct BranchStats {
     /// Started.
     pub spawned: u64,
-    /// Played to their end.
+    /// Played to their end, the last request answered without an error.
     pub completed: u64,
+    /// Played to their end, and the last request failed.
+    pub errored: u64,
     /// Started and not played to their end.
     pub truncated: u64,
     /// Started with a wait of their own.

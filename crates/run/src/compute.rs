@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     pub(crate) finished: AtomicU64,
     pub(crate) profiled: AtomicU64,
     pub(crate) failed: AtomicU64,
+    /// Conversations that others started and whose last request failed, by phase.
+    pub(crate) children_failed: Box<[AtomicU64]>,
     /// Why a conversation could not be made.
     pub(crate) fault: std::sync::OnceLock<Arc<str>>,
 }
@@ -364,6 +366,14 @@ impl Worker {
     fn tally(&self, record: &RequestRecord, profiling: bool) {
         let shared = &self.shared;
         shared.finished.fetch_add(1, Ordering::Relaxed);
+        if record.error.is_some()
+            && let Some(lineage) = &record.identity.lineage
+            && lineage.depth > 0
+            && record.identity.turn_index + 1 == lineage.turns
+            && let Some(failed) = shared.children_failed.get(usize::from(record.identity.phase_index))
+        {
+            failed.fetch_add(1, Ordering::Relaxed);
+        }
         if !profiling {
             return;
         }

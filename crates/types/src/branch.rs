@@ -100,6 +100,8 @@ pub struct TraceSource {
 pub struct Lineage {
     /// Conversations above this one.
     pub depth: u32,
+    /// Turns that the conversation has.
+    pub turns: u32,
     /// Correlation id of the one that started it.
     pub parent: Option<Arc<str>>,
     /// Correlation id of the first of the line.

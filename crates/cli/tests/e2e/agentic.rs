@@ -211,3 +211,33 @@ fn a_tracelab_session_waits_for_the_session_it_started() {
     assert!(span(second).0 >= span(child).1 && span(second).0 - span(first).1 >= 300_000_000);
     assert_eq!(meta(child, "agent_depth"), 1);
 }
+
+/// The reference counts a child by its last request, whatever became of those before.
+#[test]
+fn children_whose_last_request_fails_have_errored_and_not_completed() {
+    let place = Place::new();
+    let graph = place.write(
+        "graph.jsonl",
+        r#"{"session_id":"root","turns":[{"messages":[{"role":"user","content":"go"}],"spawns":["one","two"]},{"messages":[{"role":"user","content":"on"}]}]}
+{"session_id":"one","turns":[{"messages":[{"role":"user","content":"a"}],"model":"gone"},{"messages":[{"role":"user","content":"b"}],"model":"demo"}]}
+{"session_id":"two","turns":[{"messages":[{"role":"user","content":"c"}]},{"messages":[{"role":"user","content":"d"}],"model":"gone"}]}
+"#,
+    );
+    // The model that is gone gets 404.
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0ms"), ("tokens", "3"), ("models", "demo")]);
+    place
+        .run(
+            &mock.url(),
+            &format!("--endpoint-type chat --custom-dataset-type dag_jsonl --input-file {graph}"),
+        )
+        .with_code(0);
+    let stats = &place.results().summary()["branch_stats"];
+    let of = |key: &str| stats[key].as_u64().unwrap();
+    assert_eq!(
+        (of("children_spawned"), of("children_completed"), of("children_errored")),
+        (2, 1, 1),
+        "{stats}"
+    );
+    assert_eq!((of("children_truncated"), of("parents_resumed")), (0, 1));
+    assert_valid(&place);
+}

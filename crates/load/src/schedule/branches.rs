@@ -21,6 +21,8 @@ pub struct Family {
     pub number: u64,
     /// Runs above this one.
     pub depth: u32,
+    /// Turns of the conversation.
+    pub turns: u32,
     /// Session id of a conversation that was drawn; children have none.
     pub drawn: Option<Arc<str>>,
     /// The run that started it.
@@ -143,7 +145,8 @@ impl<S: SessionSource> Schedule<S> {
         ticket: S::Ticket,
         out: &mut Vec<Issue<S::Ticket>>,
     ) {
-        let family = self.new_family(0, Some(Arc::clone(&plan.id)), None);
+        let turns = self.sessions.get(key.0 as usize).and_then(Option::as_ref).map_or(0, |root| root.turns);
+        let family = self.new_family(0, turns, Some(Arc::clone(&plan.id)), None);
         let think = plan.spine.is_some().then(|| think_before(Some(&plan), 0));
         if let Some(session) = self.sessions.get_mut(key.0 as usize).and_then(Option::as_mut) {
             session.kin = Some(Box::new(Kin::new(family, false, Some(plan))));
@@ -163,12 +166,13 @@ impl<S: SessionSource> Schedule<S> {
     fn new_family(
         &mut self,
         depth: u32,
+        turns: u32,
         drawn: Option<Arc<str>>,
         parent: Option<Arc<Family>>,
     ) -> Arc<Family> {
         let branches = self.branches_mut();
         branches.families += 1;
-        Arc::new(Family { number: branches.families - 1, depth, drawn, parent })
+        Arc::new(Family { number: branches.families - 1, depth, turns, drawn, parent })
     }
 
     /// Fills in what a relative's turn tells the sender, and has the children ready that start after it.
@@ -253,7 +257,7 @@ impl<S: SessionSource> Schedule<S> {
                 let Some(Child { turns, ticket }) = made else { continue };
                 let branches = self.source.branches(child.conversation);
                 let mut kin =
-                    Kin::new(self.new_family(family.depth + 1, None, parent.clone()), true, branches);
+                    Kin::new(self.new_family(family.depth + 1, turns, None, parent.clone()), true, branches);
                 kin.waiter = group.joins.map(|turn| Waiter { parent: key, number: family.number, turn });
                 kin.ticket = ticket;
                 kin.fork = child.inherits.then_some(Fork { parent: key, last: false });

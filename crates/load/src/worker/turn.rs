@@ -279,6 +279,7 @@ fn correlation_id(family: &Family, phase: &PhaseInfo) -> Arc<str> {
 fn lineage(family: &Family, phase: &PhaseInfo) -> Lineage {
     Lineage {
         depth: family.depth,
+        turns: family.turns,
         parent: family.parent.as_ref().map(|parent| correlation_id(parent, phase)),
         root: correlation_id(family.root(), phase),
     }

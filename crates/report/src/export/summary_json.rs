@@ -116,6 +116,7 @@ pub(super) fn document(
             json!({
                 "children_spawned": branches.spawned,
                 "children_completed": branches.completed,
+                "children_errored": branches.errored,
                 "children_truncated": branches.truncated,
                 "children_delayed": branches.delayed,
                 "parents_suspended": branches.suspended,

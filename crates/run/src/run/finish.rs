@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use aiperf_clock::now;
 use aiperf_config::{PhaseConfig, RunConfig};
@@ -44,7 +45,12 @@ impl Run<'_> {
             if phase.kind == PhaseKind::Profiling {
                 context.schedule_origin = self.zero_ms.map(|zero| origin(outcome.t0, zero));
             }
-            phases.push(results(&mut store, &context, phase, index as u16, outcome, used));
+            let mut phase = results(&mut store, &context, phase, index as u16, outcome, used);
+            if let (Some(branches), Some(failed)) = (&mut phase.branches, shared.children_failed.get(index)) {
+                branches.errored = failed.load(Ordering::Relaxed);
+                branches.completed = branches.completed.saturating_sub(branches.errored);
+            }
+            phases.push(phase);
         }
         let (written, mut failures) = close_files(&shared, dataset.as_ref(), stopped.is_none());
 
@@ -127,6 +133,7 @@ fn results(
         branches: outcome.branches.map(|counts| BranchStats {
             spawned: counts.started,
             completed: counts.finished,
+            errored: 0,
             truncated: counts.started.saturating_sub(counts.finished),
             delayed: counts.delayed,
             suspended: counts.waits,

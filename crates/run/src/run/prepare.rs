@@ -127,6 +127,7 @@ impl<'a> Run<'a> {
             finished: AtomicU64::new(0),
             profiled: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            children_failed: config.phases.iter().map(|_| AtomicU64::new(0)).collect(),
             fault: std::sync::OnceLock::new(),
         };
         let pool = Pool::start(shared, threads.compute, &mut ends, config.output.dir.clone())
@@ -134,8 +135,7 @@ impl<'a> Run<'a> {
         story::settled(&log, config, version, threads, cores);
         story::data(&log, config, dataset.as_ref(), &token_source);
         let settings = settings(config, destination, format, plan, want_template_input);
-        let own_thread = threads.workers > 1 || config.tuning.pacer_thread;
-        let place = if own_thread { PacerPlace::Thread } else { PacerPlace::Worker };
+        let place = pacer_place(config, threads);
         let spin = config.tuning.high_resolution_timer && cores >= 4.0;
         let sink: Arc<dyn ExchangeSink> = ends.queue.clone();
         let engine = Engine::start(settings, threads.workers, place, spin, &sink, Arc::clone(&control))
@@ -173,6 +173,10 @@ fn claim(dir: &Path) -> Result<File, StartFailure> {
         // A file system without locks is no reason not to run.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(folder),
     }
+}
+
+fn pacer_place(config: &RunConfig, threads: Threads) -> PacerPlace {
+    if threads.workers > 1 || config.tuning.pacer_thread { PacerPlace::Thread } else { PacerPlace::Worker }
 }
 
 /// Who counts tokens, as results name it.
