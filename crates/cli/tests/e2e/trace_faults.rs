@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::support::{Live, Mock, Place, aiperf};
@@ -138,4 +139,38 @@ fn kv_cache_tester_change_log_subagents_are_no_turns_of_their_parent() {
         assert!(before[1].starts_with(&after[1]), "turn {turn}: {before:?} {after:?}");
         assert!(!after.contains(&asked), "turn {turn}: {after:?}");
     }
+}
+
+/// A time in nanoseconds where milliseconds are meant, and a run that seems to hang.
+#[test]
+fn a_schedule_says_how_long_it_lasts_and_warns_of_one_that_nobody_can_mean() {
+    let place = Place::new();
+    let row = |time: u64| json!({"timestamp": time, "text_input": "a"}).to_string() + "\n";
+    place.write("fine.jsonl", row(5_000) + &row(5_120));
+    let line = "--custom-dataset-type mooncake_trace --input-file";
+    let ran = place.run(QUICK, &format!("{line} fine.jsonl")).with_code(0);
+    assert!(ran.err.contains("the recorded schedule lasts 0.120 s"), "{}", ran.err);
+
+    place.write("absurd.jsonl", row(0) + &row(1_000_000_000_000_000));
+    let endless = Live::start(&mut place.profile(QUICK, &format!("{line} absurd.jsonl")));
+    endless.await_err("the recorded schedule lasts 3.2e4 years: are its times in the unit of the format?");
+    endless.await_err("--fixed-schedule-end-offset");
+    endless.signal(Signal::KILL);
+    endless.end();
+    // With an end of its own it is meant.
+    let ran = place.run(QUICK, &format!("{line} absurd.jsonl --benchmark-duration 0.2")).with_code(0);
+    assert!(ran.err.contains("lasts 3.2e4 years") && !ran.err.contains("are its times"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_killed_run_left_half_written_is_gone_after_the_next() {
+    let place = Place::new();
+    place.write("one.jsonl", "{\"text\": \"a\"}\n");
+    std::fs::create_dir(place.path("out")).unwrap();
+    for name in [".inputs.json.tmp", ".profile_export_aiperf.json.tmp"] {
+        std::fs::write(place.path("out").join(name), "{\"data\": [").unwrap();
+    }
+    place.run(QUICK, "--input-file one.jsonl").with_code(0);
+    let files = place.results().files();
+    assert!(!files.iter().any(|name| name.contains(".tmp")), "{files:?}");
 }
