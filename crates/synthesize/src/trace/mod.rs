@@ -18,6 +18,13 @@ use crate::LogNormal;
 /// No model takes more; a prompt beyond this would be refused when the trace is read.
 const LONGEST: f64 = 10_000_000.0;
 
+/// More rows are more than anybody replays, and hours of work.
+const MOST_ROWS: u64 = 100_000_000;
+
+/// Requests a second: fewer wait for more than a week, more have no time between them that a row can say.
+const SLOWEST: f64 = 0.000_002;
+const FASTEST: f64 = 1_000_000.0;
+
 /// A reuse that misses by more than this while it can be reached is planned again.
 const NEAR: f64 = 0.005;
 
@@ -231,11 +238,12 @@ impl TraceSynthesis {
 
 fn check(shape: &Shape) -> Result<(), TraceError> {
     let refuse = |flag: &'static str, rule: String| Err(TraceError::Argument { flag, rule });
-    if shape.requests == 0 {
-        return refuse("--num-requests", "must be 1 or more".into());
+    if !(1..=MOST_ROWS).contains(&shape.requests) {
+        return refuse("--num-requests", format!("must be from 1 to {MOST_ROWS}, is {}", shape.requests));
     }
-    if !(shape.rate > 0.0 && shape.rate.is_finite()) {
-        return refuse("--rate", format!("must be above 0 requests a second, is {}", shape.rate));
+    if !(SLOWEST..=FASTEST).contains(&shape.rate) {
+        let rule = format!("must be from {SLOWEST} to {FASTEST} requests a second, is {}", shape.rate);
+        return refuse("--rate", rule);
     }
     if let Arrivals::Gamma(smoothness) = shape.arrivals
         && !(1e-3..=1e6).contains(&smoothness)
