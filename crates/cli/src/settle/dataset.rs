@@ -175,7 +175,7 @@ fn file(
     let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
     let agents = agents::settle(typed, format, declared.is_some(), tuning, notes)?;
     let detected = found.map(|found| found.promotes);
-    let mut schedule = schedule(typed, &path, format, detected, agents.think_time_only, probe)?;
+    let mut schedule = schedule(typed, &path, format, detected, agents.think_time_only, probe, notes)?;
     if schedule.is_none() {
         replay::without_schedule(typed, &replay, notes);
     }
@@ -406,6 +406,7 @@ fn schedule(
     detected: Option<bool>,
     think_time_only: bool,
     probe: &dyn DatasetProbe,
+    notes: &mut Vec<Note>,
 ) -> Result<Option<(FixedSchedule, bool)>, UsageError> {
     let asked = asks_for_schedule(typed)?;
     let opted_out = typed.is_on("--no-fixed-schedule");
@@ -432,6 +433,18 @@ fn schedule(
             let timing = probe.first_record_timing(path, format).map_err(unreadable)?;
             timing.promotes && timing.timestamp
         };
+        let entry = aiperf_dataset::format(format);
+        if entry.timed
+            && !entry.promotes
+            && probe.first_record_timing(path, format).map_err(unreadable)?.timestamp
+        {
+            notes.push(Note::warning(format!(
+                "{} ({}) has recorded times, and they are not used: --fixed-schedule sends on them, --no-fixed-schedule \
+                 says that this is meant",
+                redact_text(&path.display().to_string()),
+                format.name()
+            )));
+        }
     }
     if !asked && !promoted {
         refuse_all(
