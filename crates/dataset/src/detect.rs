@@ -5,7 +5,8 @@ use std::path::Path;
 use aiperf_config::FileFormat;
 use serde_json::Value;
 
-use crate::formats::{self, Format};
+use crate::formats::{self, Files, Format, Near};
+use crate::json::{self, Fault};
 use crate::look::{Look, Seen};
 use crate::{DatasetError, Place};
 
@@ -52,7 +53,7 @@ fn one_that_fits(look: &Look) -> Result<&'static Format, DatasetError> {
         Seen::Value => {
             return Err(DatasetError::invalid(
                 &look.path,
-                Place::Line(1),
+                Place::Line(look.line),
                 "",
                 "a record must be a JSON object; put one object on each line",
             ));
@@ -88,23 +89,74 @@ fn nothing_fits(look: &Look) -> DatasetError {
     if let Seen::Columns(error) = &look.seen {
         return error.clone();
     }
+    let text = look.document_text();
     if let Seen::Line(line) = &look.seen
         && line.starts_with('{')
-        && !look.is_json()
+        && let Some((number, fault)) = json::document_fault(text.as_deref().unwrap_or(line))
     {
-        // Most likely a JSONL file with a slip in its first line.
-        let reason = serde_json::from_str::<Value>(line).err().map(|error| error.to_string());
-        return DatasetError::invalid(
-            &look.path,
-            Place::Line(1),
-            "",
-            format!("not valid JSON: {}", reason.unwrap_or_default()),
-        );
+        // Most likely a JSONL file with a slip in its first line, or a document with one somewhere.
+        let number = if text.is_some() { number } else { look.line };
+        return DatasetError::invalid(&look.path, Place::Line(number), "", fault.rule);
     }
-    DatasetError::Undetected(format!(
-        "{}: no dataset type fits its first record; name the type with --custom-dataset-type",
-        look.path.display()
-    ))
+    let path = look.path.display();
+    if look.is_folder() && look.path.join("aiperf.json").is_file() {
+        return DatasetError::Undetected(format!(
+            "{path}: no dataset type fits the files of this folder, and its aiperf.json counts only where it is published \
+             (hf://, s3://); name the data file itself, and its type with --custom-dataset-type"
+        ));
+    }
+    let name = "name the type with --custom-dataset-type";
+    DatasetError::Undetected(match nearest(look, text.as_deref()) {
+        Some((format, place, fault)) => {
+            let field =
+                if fault.field.is_empty() { String::new() } else { format!("field `{}`: ", fault.field) };
+            format!(
+                "{path}: no dataset type fits its first record; the nearest is {}, and {place}{field}{}; correct that, or \
+                 {name}",
+                format.name(),
+                fault.rule
+            )
+        }
+        None => format!("{path}: no dataset type fits its first record; {name}"),
+    })
+}
+
+/// The format that has most in common with what is seen, where that is, and what keeps it from being one.
+fn nearest(look: &Look, document: Option<&str>) -> Option<(&'static Format, String, Fault)> {
+    let record = match document {
+        Some(_) => look.document(),
+        None => look.record().map(|(_, record)| record),
+    };
+    let line = match &look.seen {
+        Seen::Record(line, _) | Seen::Line(line) => line.as_str(),
+        _ => return None,
+    };
+    let has = |key: &str| match record {
+        Some(record) => record.contains_key(key),
+        None => look.has_columns(&[key]),
+    };
+    let can_be = |format: &Format| match format.files {
+        Files::Json => document.is_some(),
+        Files::Csv => record.is_none(),
+        Files::Parquet => look.table.is_some(),
+        Files::Jsonl => document.is_none() && record.is_some(),
+    };
+    let mut best: Option<(usize, &Format, &Near)> = None;
+    for format in formats::formats().iter().filter(|format| can_be(format)) {
+        let Some(near) = &format.near else { continue };
+        // Every format may have this one.
+        let common = near.keys.iter().filter(|key| **key != "type" && has(key)).count();
+        if common > best.map_or(0, |(most, ..)| most) {
+            best = Some((common, format, near));
+        }
+    }
+    let (_, format, near) = best?;
+    let place = match (document, &look.table) {
+        (Some(_), _) => String::new(),
+        (None, Some(_)) => "row 1: ".to_owned(),
+        (None, None) => format!("line {}: ", look.line),
+    };
+    Some((format, place, (near.fault)(document.unwrap_or(line))?))
 }
 
 /// What times the first record of `path`, a file of `format`, carries. Nothing for formats without times, and

@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use aiperf_config::{Corpus, FileFormat};
 
+use crate::json::Fault;
 use crate::look::Look;
 use crate::open::Opening;
 use crate::{Dataset, DatasetError};
@@ -66,8 +67,20 @@ pub struct Format {
     pub(crate) times: fn(&Look) -> FirstTimes,
     /// Which files of a folder are read; none where a folder cannot be read.
     pub(crate) folder: Folder,
+    /// What is said of files that do not fit and are like it.
+    pub(crate) near: Option<Near>,
     /// Makes a dataset of it; absent as long as it is not built.
     pub(crate) open: Option<Open>,
+}
+
+/// What files that are meant to be of a format have, and what keeps them from being so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Near {
+    /// Keys, or columns, that records of the format have.
+    pub(crate) keys: &'static [&'static str],
+    /// The first rule that a record breaks; of a document, that the whole breaks; of a table, that its first line
+    /// breaks.
+    pub(crate) fault: fn(&str) -> Option<Fault>,
 }
 
 /// Makes a dataset.
@@ -124,6 +137,7 @@ impl Format {
             fits: |_, _| false,
             times: |_| FirstTimes { timestamp: false, delay: false },
             folder: Folder::Never,
+            near: None,
             open: None,
         }
     }

@@ -104,11 +104,23 @@ impl<'de> serde::Deserialize<'de> for Keys {
 fn not_json(error: &serde_json::Error) -> Fault {
     // The parser counts lines inside the record; the column is what is of use here.
     let text = error.to_string();
-    let reason = text.rfind(" at line ").map_or(text.as_str(), |at| &text[..at]);
+    let reason = reason(&text);
     Fault::new(
         "",
         format!("not valid JSON: {reason} (column {}); write one JSON value per line", error.column()),
     )
+}
+
+fn reason(text: &str) -> &str {
+    text.rfind(" at line ").map_or(text, |at| &text[..at])
+}
+
+/// What is wrong with a file that should be one JSON document, and in which line; nothing where it is one.
+pub(crate) fn document_fault(text: &str) -> Option<(u64, Fault)> {
+    let error = serde_json::from_str::<IgnoredAny>(text).err()?;
+    let shown = error.to_string();
+    let rule = format!("not valid JSON: {} (column {})", reason(&shown), error.column());
+    Some((error.line() as u64, Fault::new("", rule)))
 }
 
 struct FieldsVisitor<'n, const N: usize> {

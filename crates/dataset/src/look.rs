@@ -19,6 +19,8 @@ const HEAD: u64 = 64 << 20;
 pub(crate) struct Look {
     pub(crate) path: PathBuf,
     pub(crate) seen: Seen,
+    /// 1-based line, or row, of what is seen.
+    pub(crate) line: u64,
     /// The file, when it is a columnar one.
     pub(crate) table: Option<Arc<Table>>,
     /// The file as one JSON object, once asked for.
@@ -51,7 +53,8 @@ impl Look {
             }
             _ => DatasetError::io(path, &error),
         })?;
-        let look = |seen, table| Look { path: path.to_owned(), seen, table, document: OnceCell::new() };
+        let look =
+            |seen, table| Look { path: path.to_owned(), seen, line: 1, table, document: OnceCell::new() };
         if metadata.is_dir() {
             return Ok(match shards_of(path)? {
                 Some(shards) => look(first_row(&Arc::new(Table::open(&path.join(&shards.read[0]))?))?, None),
@@ -62,7 +65,8 @@ impl Look {
             let table = Arc::new(Table::open(path)?);
             return Ok(look(first_row(&table)?, Some(table)));
         }
-        Ok(look(first_line(path)?, None))
+        let (seen, line) = first_line(path)?;
+        Ok(Look { line, ..look(seen, None) })
     }
 
     /// The first record and its text.
@@ -111,6 +115,11 @@ impl Look {
         if self.is_json() { self.document.get_or_init(read).as_ref() } else { None }
     }
 
+    /// The text of the whole of a `.json` file.
+    pub(crate) fn document_text(&self) -> Option<String> {
+        if self.is_json() { text(&self.path) } else { None }
+    }
+
     pub(crate) fn is_json(&self) -> bool {
         has_extension(&self.path, "json")
     }
@@ -146,8 +155,9 @@ pub(crate) fn given(record: &Map<String, Value>, key: &str) -> bool {
     record.get(key).is_some_and(|value| !value.is_null())
 }
 
-/// The first line that is not blank.
-fn first_line(path: &Path) -> Result<Seen, DatasetError> {
+/// The first line that is not blank, and its number.
+fn first_line(path: &Path) -> Result<(Seen, u64), DatasetError> {
+    let mut number = 1;
     let mut from = reader(path)?.take(HEAD);
     let mut bytes = Vec::new();
     let mut buffer = vec![0u8; 1 << 14];
@@ -160,7 +170,7 @@ fn first_line(path: &Path) -> Result<Seen, DatasetError> {
         }
         if looked == 0 || bytes[..looked].trim_ascii().is_empty() {
             let blank = bytes.len() - bytes.trim_ascii_start().len();
-            bytes.drain(..blank);
+            number += bytes.drain(..blank).filter(|byte| *byte == b'\n').count() as u64;
         }
         if let Some(end) = memchr::memchr(b'\n', &bytes) {
             bytes.truncate(end);
@@ -172,14 +182,15 @@ fn first_line(path: &Path) -> Result<Seen, DatasetError> {
     }
     let line = bytes.trim_ascii();
     if line.is_empty() {
-        return Ok(Seen::Blank);
+        return Ok((Seen::Blank, number));
     }
-    let Ok(line) = String::from_utf8(line.to_vec()) else { return Ok(Seen::Foreign) };
-    Ok(match serde_json::from_str::<Value>(&line) {
+    let Ok(line) = String::from_utf8(line.to_vec()) else { return Ok((Seen::Foreign, number)) };
+    let seen = match serde_json::from_str::<Value>(&line) {
         Ok(Value::Object(record)) => Seen::Record(line, record),
         Ok(_) => Seen::Value,
         Err(_) => Seen::Line(line),
-    })
+    };
+    Ok((seen, number))
 }
 
 /// The first row of a columnar file as a record.
@@ -204,10 +215,14 @@ fn first_row(table: &Arc<Table>) -> Result<Seen, DatasetError> {
 }
 
 fn document(path: &Path) -> Option<Map<String, Value>> {
+    serde_json::from_str(&text(path)?).ok()
+}
+
+fn text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     reader(path).ok()?.read_to_end(&mut bytes).ok()?;
-    let text = std::str::from_utf8(&bytes).ok()?.trim_start_matches('\u{feff}');
-    serde_json::from_str(text).ok()
+    let text = String::from_utf8(bytes).ok()?;
+    Some(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
 }
 
 fn first_below(folder: &Path, keep: fn(&Path) -> bool, depth: u32) -> Option<PathBuf> {

@@ -133,6 +133,14 @@ pub enum Note {
 }
 
 impl Note {
+    /// Whether it tells of records that are passed over because something is wrong with them.
+    pub fn is_of_faults(&self) -> bool {
+        matches!(
+            self,
+            Note::RowsOfTable { skipped: 1.., .. } | Note::Undated { .. } | Note::AgentsWithoutParent { .. }
+        )
+    }
+
     /// How loud it is.
     pub fn level(&self) -> NoteLevel {
         match self {

@@ -341,6 +341,11 @@ impl LineFormat {
     }
 }
 
+/// What a format has against a record.
+pub(crate) fn complaint(mut format: LineFormat, text: &str) -> Option<Fault> {
+    format.check.record(text, &mut Found::default()).err()
+}
+
 /// `timestamp` and `delay` of a record, ms. A delay that is not finite is none and is counted.
 pub(crate) fn times(
     timestamp: Field<'_>,

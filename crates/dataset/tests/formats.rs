@@ -16,6 +16,14 @@ fn vllm_28104_every_format_that_has_a_name_is_in_the_program() {
     }
 }
 
+/// As Python's parser has it, which whoever wrote such a record has most likely seen it with.
+#[test]
+fn of_two_equal_keys_in_a_record_the_last_counts() {
+    let (_folder, path) = written("d.jsonl", r#"{"text": "first", "output_length": 3, "text": "last"}"#);
+    let dataset = load(&path, FileFormat::SingleTurn).unwrap();
+    assert_eq!(text(&dataset.build(0).unwrap().turns[0]), "last");
+}
+
 #[test]
 fn single_turn_records_are_requests_and_sessions_have_no_history() {
     let dataset = load(data("single_turn.jsonl"), FileFormat::SingleTurn).unwrap();

@@ -9,7 +9,7 @@ use aiperf_types::{Content, ContextMode, Turn};
 
 use super::blocks::{BlockCheck, BlockPrompts, blocks, ids_of};
 use super::single_turn::first_times;
-use super::{Files, Format};
+use super::{Files, Format, Near};
 use crate::json::{self, Fault, Field};
 use crate::open::Opening;
 use crate::record::{
@@ -41,6 +41,7 @@ pub(crate) const FORMAT: Format = Format {
     ],
     fits: |_, look| look.record().is_some_and(|(line, _)| is_row(line)),
     times: first_times,
+    near: Some(Near { keys: &KEYS, fault: row_fault }),
     open: Some(|opening| {
         let format = format(&opening)?;
         opening.records(format)
@@ -110,8 +111,12 @@ fn has_null(text: &str, key: &str) -> bool {
 
 /// Whether a record is a row of such a trace, blocks aside.
 pub(crate) fn is_row(text: &str) -> bool {
+    row_fault(text).is_none()
+}
+
+fn row_fault(text: &str) -> Option<Fault> {
     let mut check = BailianCheck::new(BlockCheck::of_one_row(), &Synthesis::default(), u32::MAX);
-    check.row(text, &mut Found::default()).is_ok()
+    check.row(text, &mut Found::default()).err()
 }
 
 struct BailianCheck {

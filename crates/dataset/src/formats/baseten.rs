@@ -24,7 +24,8 @@ use self::plan::{LeftOut, Options, Plan, plan};
 use self::read::{Read, Wanted, read};
 use self::row::Row;
 use self::trace::{Extras, Trace};
-use super::{Files, FirstTimes, Format, check_one_file};
+use super::{Files, FirstTimes, Format, Near, check_one_file};
+use crate::json::{self, Fault};
 use crate::open::Opening;
 use crate::parquet::Table;
 use crate::synthesis::Outputs;
@@ -54,6 +55,14 @@ pub(crate) const FORMAT: Format = Format {
     ],
     fits: |_, look| look.has_table_columns(&columns::CORE),
     times: |look| FirstTimes { timestamp: look.has_table_columns(&[columns::START]), delay: false },
+    near: Some(Near {
+        keys: &columns::CORE,
+        fault: |row| {
+            let found = json::object(row, &columns::CORE).ok()?;
+            let (name, _) = columns::CORE.iter().zip(found).find(|(_, cell)| cell.is_none())?;
+            Some(Fault::new(*name, "the file has no such column"))
+        },
+    }),
     open: Some(open),
     ..Format::new(FileFormat::BasetenTrace, Files::Parquet, "one request")
 };

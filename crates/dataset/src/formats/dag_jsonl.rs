@@ -13,7 +13,7 @@ use aiperf_types::{ContextMode, Conversation};
 use serde_json::{Map, Value};
 
 use self::record::Record;
-use super::{Files, Format};
+use super::{Files, Format, Near};
 use crate::graph::{Graph, MakeNode};
 use crate::json::Fault;
 use crate::open::{Opening, Sources};
@@ -28,6 +28,18 @@ pub(crate) const FORMAT: Format = Format {
     sessions_by_default: true,
     options: &["--num-dataset-entries", "--inter-turn-delay-cap-seconds"],
     fits: |_, look| look.record().is_some_and(|(_, record)| is_dag(record)),
+    near: Some(Near {
+        keys: &[
+            "session_id",
+            "turns",
+            "context_mode",
+            "pre_session_spawns",
+            "orchestrator",
+            "spawns",
+            "rounds",
+        ],
+        fault: |line| record::parse(line, f64::INFINITY).err(),
+    }),
     open: Some(open),
     ..Format::new(FileFormat::DagJsonl, Files::Jsonl, "one conversation")
 };

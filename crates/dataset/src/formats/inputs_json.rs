@@ -7,7 +7,7 @@ use aiperf_config::FileFormat;
 use serde_json::{Map, Value};
 
 use super::raw_payload::Verbatim;
-use super::{Files, Format};
+use super::{Files, Format, Near};
 use crate::file::FileDataset;
 use crate::index::{Index, Range};
 use crate::json::{self, Fault};
@@ -21,6 +21,13 @@ pub(crate) const FORMAT: Format = Format {
     fits: |_, look| {
         look.record().is_some_and(|(_, record)| is_inputs(record)) || look.document().is_some_and(is_inputs)
     },
+    near: Some(Near {
+        keys: &["data"],
+        fault: |text| {
+            let (place, fault) = sessions(text, false, &mut Tally::default()).err()?;
+            Some(if place.is_empty() { fault } else { fault.within(place) })
+        },
+    }),
     open: Some(open),
     ..Format::new(FileFormat::InputsJson, Files::Json, "the whole file")
 };
@@ -57,7 +64,13 @@ fn index(file: &SourceFile, streaming: bool, limit: u64) -> Result<Arc<Index>, D
         )));
     }
     let mut tally = Tally::default();
-    let sessions = sessions(text, streaming, &mut tally).map_err(|(place, fault)| invalid(place, fault))?;
+    let sessions =
+        sessions(text, streaming, &mut tally).map_err(|(place, fault)| {
+            match json::document_fault(text).filter(|_| place.is_empty()) {
+                Some((line, fault)) => DatasetError::invalid(&file.path, Place::Line(line), "", fault.rule),
+                None => invalid(place, fault),
+            }
+        })?;
     if sessions.is_empty() {
         return Err(DatasetError::Empty(format!(
             "{}: `data` has no sessions; nothing can be sent",

@@ -8,7 +8,7 @@ use aiperf_types::{Content, ContextMode, Turn};
 
 use super::blocks::{BlockCheck, BlockPrompts, blocks, ids_of};
 use super::single_turn::first_times;
-use super::{Files, Format, bailian, speed_bench};
+use super::{Files, Format, Near, bailian, speed_bench};
 use crate::json::{self, Fault, Field};
 use crate::open::Opening;
 use crate::record::{
@@ -47,6 +47,7 @@ pub(crate) const FORMAT: Format = Format {
         })
     },
     times: first_times,
+    near: Some(Near { keys: &KEYS, fault: row_fault }),
     open: Some(|opening| {
         let format = format(&opening)?;
         opening.records(format)
@@ -180,11 +181,15 @@ impl<'a> Fields<'a> {
 
 /// Whether a record is a row of such a trace, blocks aside.
 fn is_row(text: &str) -> bool {
+    row_fault(text).is_none()
+}
+
+fn row_fault(text: &str) -> Option<Fault> {
     let outputs = Outputs::new(&Synthesis::default());
     let blocks = BlockCheck::of_one_row();
     MooncakeCheck { endpoint: EndpointKind::Chat, streaming: false, blocks, outputs }
         .row(text, &mut Found::default())
-        .is_ok()
+        .err()
 }
 
 struct MooncakeCheck {
@@ -264,6 +269,9 @@ impl MooncakeCheck {
             found.tally.output(json::integer("output_length", length)?, self.outputs);
         }
         let (timestamp, delay) = times(fields.timestamp, fields.delay, &mut found.tally)?;
+        if let Some(time) = timestamp.filter(|time| *time < 0.0) {
+            return Err(Fault::new("timestamp", format!("must be 0 or more milliseconds, is {time}")));
+        }
         found.turns.push(FoundTurn { timestamp, delay, tag: input as u32, input_tokens });
         Ok(())
     }

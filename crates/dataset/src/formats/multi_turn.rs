@@ -7,10 +7,10 @@ use aiperf_types::{ContextMode, Turn};
 use serde_json::Value;
 
 use super::single_turn::TurnFields;
-use super::{Files, FirstTimes, Format};
+use super::{Files, FirstTimes, Format, Near};
 use crate::json::{self, Fault};
 use crate::look::{Look, given};
-use crate::record::{Check, Found, LineFormat, Problem, Render, Row, check_type};
+use crate::record::{Check, Found, LineFormat, Problem, Render, Row, check_type, complaint};
 
 pub(crate) const FORMAT: Format = Format {
     parquet: true,
@@ -19,6 +19,7 @@ pub(crate) const FORMAT: Format = Format {
     options: &["--osl", "--inter-turn-delay-cap-seconds", "--num-dataset-entries"],
     fits: |_, look| look.record_passes(format(EndpointKind::Chat)),
     times: first_times,
+    near: Some(Near { keys: &KEYS, fault: |line| complaint(format(EndpointKind::Chat), line) }),
     open: Some(|opening| {
         let format = format(opening.context.endpoint);
         opening.records(format)

@@ -111,6 +111,8 @@ struct RandomPool {
     /// Present when batch sizes are drawn item by item.
     batch: Option<([u32; MODALITIES], [Flat; MODALITIES])>,
     draws: u64,
+    /// Entries are not drawn: every one is a conversation.
+    each: bool,
     streams: Streams,
     finish: Finish,
 }
@@ -169,11 +171,19 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     if batching {
         check_batching(&pools, authored, batch, occurs)?;
     }
+    // Who only looks wants to see what is there.
+    let each = survey.is_some();
+    let entries = pools.iter().map(|pool| pool.entries.len() as u64).sum::<u64>();
     Ok(Arc::new(RandomPool {
         files,
+        draws: if each {
+            entries.min(opening.limit())
+        } else {
+            opening.file.entries.unwrap_or(DEFAULT_DRAWS)
+        },
+        each,
         pools,
         batch: batching.then_some((batch, flat)),
-        draws: opening.file.entries.unwrap_or(DEFAULT_DRAWS),
         streams: Streams::new(opening.context.seed, "dataset.pool"),
         finish: opening.finish,
     }))
@@ -226,6 +236,20 @@ impl RandomPool {
             Problem::Fault(fault) => row_fault(&self.files, row, fault),
             Problem::Error(error) => error,
         })
+    }
+
+    /// Entry `index` of all pools, one after the other.
+    fn entry(&self, index: u64) -> Result<Content, DatasetError> {
+        let mut left = index as usize;
+        for pool in &self.pools {
+            match pool.entries.get(left) {
+                Some(row) => {
+                    return self.with_entry(*row, |fields| parts::content(fields, Some(&pool.name)));
+                }
+                None => left -= pool.entries.len(),
+            }
+        }
+        panic!("conversation {index} of {}", self.draws)
     }
 
     fn entries(&self, index: u64) -> Result<Content, DatasetError> {
@@ -282,6 +306,7 @@ impl Dataset for RandomPool {
 
     fn build(&self, index: u64) -> Result<Conversation, DatasetError> {
         let content = match &self.batch {
+            _ if self.each => self.entry(index)?,
             None => self.entries(index)?,
             Some((batch, flat)) => self.items(index, *batch, flat)?,
         };

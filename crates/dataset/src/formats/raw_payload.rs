@@ -8,10 +8,10 @@ use aiperf_config::{EndpointKind, FileFormat};
 use aiperf_types::{Content, ContextMode, Turn};
 use serde_json::{Map, Value};
 
-use super::{Files, Folder, Format, speed_bench};
+use super::{Files, Folder, Format, Near, speed_bench};
 use crate::json::{self, Fault};
 use crate::look::{Look, has_extension};
-use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row};
+use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, complaint};
 
 pub(crate) const FORMAT: Format = Format {
     options: &["--num-dataset-entries"],
@@ -23,6 +23,10 @@ pub(crate) const FORMAT: Format = Format {
         }
     },
     folder: Folder::Files(is_jsonl),
+    near: Some(Near {
+        keys: &["messages", "model", "stream", "prompt", "input", "max_tokens", "temperature"],
+        fault: |line| complaint(format(EndpointKind::Chat, false), line),
+    }),
     open: Some(|opening| {
         let format = format(opening.context.endpoint, opening.context.streaming);
         opening.records(format)

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::mooncake::check_messages;
-use super::{Files, FirstTimes, Folder, Format};
+use super::{Files, FirstTimes, Folder, Format, Near};
 use crate::json::{self, Fault, Field};
 use crate::look::has_extension;
 use crate::open::Opening;
@@ -45,6 +45,10 @@ pub(crate) const FORMAT: Format = Format {
     // Every record has one.
     times: |_| FirstTimes { timestamp: true, delay: false },
     folder: Folder::Below(|file| has_extension(file, "jsonl")),
+    near: Some(Near {
+        keys: &["captureData", "eventMetadata"],
+        fault: |line| Call::parse(line).and_then(|call| call.request().map(|_| ())).err(),
+    }),
     open: Some(|opening| {
         let format = format(&opening);
         opening.records(format)

@@ -7,10 +7,12 @@ use aiperf_config::{EndpointKind, FileFormat};
 use aiperf_types::{ContextMode, Turn};
 
 use super::parts::{self, PART_KEYS, PartFields};
-use super::{Files, FirstTimes, Format};
+use super::{Files, FirstTimes, Format, Near};
 use crate::json::{self, Fault, Field};
 use crate::look::{Look, given};
-use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, Tally, check_type, times};
+use crate::record::{
+    Check, Found, FoundTurn, LineFormat, Problem, Render, Row, Tally, check_type, complaint, times,
+};
 
 pub(crate) const FORMAT: Format = Format {
     parquet: true,
@@ -19,6 +21,7 @@ pub(crate) const FORMAT: Format = Format {
     options: &["--osl", "--inter-turn-delay-cap-seconds", "--uuid-and-strip", "--num-dataset-entries"],
     fits: |_, look| look.record_passes(format(EndpointKind::Chat)),
     times: first_times,
+    near: Some(Near { keys: &KEYS, fault: |line| complaint(format(EndpointKind::Chat), line) }),
     open: Some(|opening| {
         let format = format(opening.context.endpoint);
         opening.records(format)

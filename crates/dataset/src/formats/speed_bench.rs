@@ -8,7 +8,7 @@ use aiperf_config::FileFormat;
 use aiperf_types::{Content, ContextMode, Turn};
 use serde_json::{Map, Value};
 
-use super::{Files, Format};
+use super::{Files, Format, Near};
 use crate::json::{self, Fault};
 use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row};
 
@@ -37,6 +37,11 @@ pub(crate) const fn format_of(format: FileFormat) -> Format {
                 Some(_) => look.claims(format.name()),
             };
             fits && look.record().is_some_and(|(_, record)| is_row(record))
+        },
+        // Of so many that are alike, one speaks for all.
+        near: match format {
+            FileFormat::SpeedBenchQualitative => Some(Near { keys: &KEYS, fault: row_fault }),
+            _ => None,
         },
         open: Some(|opening| {
             let check = SpeedBench { category: category_of(opening.format.format), seen: HashSet::new() };
@@ -73,6 +78,18 @@ const KEYS: [&str; 3] = ["question_id", "category", "messages"];
 struct SpeedBench {
     category: Option<&'static str>,
     seen: HashSet<Box<str>>,
+}
+
+/// What keeps a row from being one of the types.
+fn row_fault(line: &str) -> Option<Fault> {
+    let broken =
+        SpeedBench { category: None, seen: HashSet::new() }.record(line, &mut Found::default()).err();
+    broken.or_else(|| {
+        Some(Fault::new(
+            "",
+            "the type goes by the name of the file, such as qualitative.jsonl or throughput_1k.jsonl",
+        ))
+    })
 }
 
 /// Role and content of a message.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use aiperf_config::{Corpus, FileFormat};
 use aiperf_types::{Content, ContextMode, Turn};
 
 use super::blocks::BlockCheck;
+use super::{Files, FirstTimes, Format};
 use crate::json::{self, Fault};
 use crate::open::Opening;
 use crate::prompt::Prompts;
@@ -29,8 +31,23 @@ pub(crate) enum Times {
     Instants,
 }
 
+/// What is said of the type of a table; its file names the table, and how to open it.
+pub(crate) const fn format_of(format: FileFormat) -> Format {
+    Format {
+        trace: true,
+        timed: true,
+        promotes: true,
+        makes_text: true,
+        corpus: Some(Corpus::Sonnet),
+        options: OPTIONS,
+        // Every row has one.
+        times: |_| FirstTimes { timestamp: true, delay: false },
+        ..Format::new(format, Files::Csv, "one request")
+    }
+}
+
 /// The options that act on tables.
-pub(crate) const OPTIONS: &[&str] = &[
+const OPTIONS: &[&str] = &[
     "--prompt-corpus",
     "--ignore-trace-delays",
     "--synthesis-speedup-ratio",
@@ -58,8 +75,15 @@ enum Time {
 }
 
 impl Table {
-    fn columns(&self) -> [&'static str; 3] {
+    pub(crate) const fn columns(&self) -> [&'static str; 3] {
         [self.time, self.input, self.output]
+    }
+
+    /// What is wrong with a line that should name the columns.
+    pub(crate) fn fault(&self, line: &str) -> Option<Fault> {
+        let names: Vec<String> =
+            line.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
+        self.check(&names).err()
     }
 
     fn check(&self, found: &[String]) -> Result<(), Fault> {

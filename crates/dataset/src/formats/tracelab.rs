@@ -10,10 +10,11 @@ use aiperf_config::{Corpus, FileFormat};
 use serde_json::Value;
 
 use self::assemble::Session;
-use super::{Files, FirstTimes, Format};
+use super::{Files, FirstTimes, Format, Near};
 use crate::agentic;
 use crate::identity::Identity;
 use crate::index::IDENTITY_RECORDS;
+use crate::json::{self, Fault};
 use crate::open::{Opening, Sources};
 use crate::source::Records;
 use crate::{Dataset, DatasetError, Note};
@@ -37,17 +38,17 @@ pub(crate) const FORMAT: Format = Format {
         "--allow-dataset-wrap",
         "--trace-idle-gap-cap-seconds",
     ],
-    fits: |_, look| {
-        look.record_with(&[
-            "session_id",
-            "round_index",
-            "input_tokens_total",
-            "prefix_tokens",
-            "newly_append_tokens",
-            "timing_events",
-        ])
-        .is_some()
-    },
+    fits: |_, look| look.record_with(&KEYS).is_some(),
+    near: Some(Near {
+        keys: &KEYS,
+        fault: |line| match json::object(line, &KEYS) {
+            Ok(found) => match KEYS.iter().zip(found).find(|(_, field)| field.is_none()) {
+                Some((key, _)) => Some(Fault::new(*key, "is missing")),
+                None => round::parse(line).err(),
+            },
+            Err(fault) => Some(fault),
+        },
+    }),
     times: |look| FirstTimes {
         timestamp: look.record().is_some_and(|(_, record)| {
             record
@@ -60,6 +61,16 @@ pub(crate) const FORMAT: Format = Format {
     open: Some(open),
     ..Format::new(FileFormat::Tracelab, Files::Jsonl, "one round of a model")
 };
+
+/// What every round says.
+const KEYS: [&str; 6] = [
+    "session_id",
+    "round_index",
+    "input_tokens_total",
+    "prefix_tokens",
+    "newly_append_tokens",
+    "timing_events",
+];
 
 fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     agentic::check(&opening)?;

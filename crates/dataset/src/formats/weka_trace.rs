@@ -9,7 +9,7 @@ use std::sync::Arc;
 use aiperf_config::{Corpus, FileFormat};
 use serde_json::{Map, Value};
 
-use super::{Files, FirstTimes, Folder, Format};
+use super::{Files, FirstTimes, Folder, Format, Near};
 use crate::agentic;
 use crate::look::{has_extension, is_hidden};
 use crate::open::{Opening, Sources};
@@ -42,6 +42,10 @@ pub(crate) const FORMAT: Format = Format {
     // Every request has a time.
     times: |_| FirstTimes { timestamp: true, delay: false },
     folder: Folder::Files(is_trace_file),
+    near: Some(Near {
+        keys: &["id", "models", "block_size", "hash_id_scope", "requests", "totals"],
+        fault: document::fault,
+    }),
     open: Some(open),
     ..Format::new(FileFormat::WekaTrace, Files::Json, "one session")
 };

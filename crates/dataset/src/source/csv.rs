@@ -27,6 +27,10 @@ impl Header {
         if let Some(row) = rows.next(file)? {
             let text = String::from_utf8_lossy(row.bytes);
             names = cells(&text).map(|cell| cell.trim().to_owned()).collect();
+            if let Some(name) = named_twice(&names) {
+                let rule = "names two columns, and one of the two would be left out; give each its own name";
+                return Err(DatasetError::invalid(&file.path, crate::Place::Line(row.number), name, rule));
+            }
         }
         let mut keys = Vec::with_capacity(names.len());
         for name in &names {
@@ -62,6 +66,12 @@ impl Header {
         }
         out.push('}');
     }
+}
+
+/// A name that two columns have; those without one are nobody's.
+fn named_twice(names: &[String]) -> Option<&str> {
+    let mut met = std::collections::HashSet::new();
+    names.iter().map(String::as_str).find(|name| !name.is_empty() && !met.insert(*name))
 }
 
 /// One row, which may go over several lines.

@@ -47,6 +47,11 @@ const AGENT_KEYS: [&str; 12] = [
     "system_tokens",
 ];
 
+/// What is wrong with the head of a document.
+pub(super) fn fault(text: &str) -> Option<Fault> {
+    head(text).err()
+}
+
 /// Reads the document of one trace.
 pub(super) fn parse(text: &str, file: &Path) -> Result<Trace, DatasetError> {
     let invalid = |place: String, fault: Fault| {
@@ -58,8 +63,10 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Trace, DatasetError> {
             file.display()
         )));
     }
-    let top = |fault| invalid(String::new(), fault);
-    let head = head(text).map_err(top)?;
+    let head = head(text).map_err(|fault| match json::document_fault(text) {
+        Some((line, fault)) => DatasetError::invalid(file, Place::Line(line), "", fault.rule),
+        None => invalid(String::new(), fault),
+    })?;
     let mut models = Models::default();
     let mut identity = Identity::default();
     identity.add(&serde_json::Value::from(head.id.as_ref()).to_string());
