@@ -74,8 +74,8 @@ impl Finding {
 /// How a check went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Validation {
-    /// The format it was read as.
-    pub format: FileFormat,
+    /// The format it was read as; `None` where that could not be found out.
+    pub format: Option<FileFormat>,
     /// Records read, good and bad.
     pub rows: u64,
     /// All errors.
@@ -89,6 +89,27 @@ pub struct Validation {
 }
 
 impl Validation {
+    /// Of data that could not be read at all, and why.
+    pub fn unread(format: Option<FileFormat>, message: &str) -> Validation {
+        let error = Finding { message: message.to_owned(), ..Finding::default() };
+        Validation { format, rows: 0, count: 1, errors: vec![error], warnings: Vec::new(), warning_count: 0 }
+    }
+
+    /// The same where `error` kept them from being opened.
+    pub fn unopened(format: Option<FileFormat>, error: &DatasetError) -> Validation {
+        Validation { errors: vec![Finding::of(error, false)], ..Validation::unread(format, "") }
+    }
+
+    /// The same with other words for what is said.
+    #[must_use]
+    pub fn reworded(mut self, words: impl Fn(&str) -> String) -> Validation {
+        for finding in self.errors.iter_mut().chain(&mut self.warnings) {
+            finding.message = words(&finding.message);
+            finding.place = finding.place.as_deref().map(&words);
+        }
+        self
+    }
+
     /// Whether the dataset loads.
     pub fn is_valid(&self) -> bool {
         self.count == 0
@@ -98,7 +119,7 @@ impl Validation {
     pub fn json(&self) -> Value {
         let list = |findings: &[Finding]| findings.iter().map(Finding::json).collect::<Value>();
         let mut out = json!({
-            "format": self.format.name(),
+            "format": self.format.map(FileFormat::name),
             "rows": self.rows,
             "valid": self.is_valid(),
             "error_count": self.count,
@@ -132,14 +153,14 @@ pub fn validate(
                 rows = dataset.total_turns().unwrap_or_default();
             }
             if format == FileFormat::MooncakeTrace {
-                let mut strict = Strict { most, ..Strict::default() };
-                strict.walk(dataset)?;
-                count += strict.errors;
-                warning_count = strict.warnings;
-                warnings = strict.warned;
-                errors.extend(strict.found);
-                errors.sort_by_key(|finding| finding.line);
-                errors.truncate(most);
+                let mut changed = Changed { most, ..Changed::default() };
+                changed.walk(dataset)?;
+                warning_count = changed.warnings;
+                warnings = changed.warned;
+            }
+            for note in dataset.notes().iter().filter(|note| note.is_of_faults()) {
+                warning_count += 1;
+                warnings.push(Finding { message: note.to_string(), ..Finding::default() });
             }
         }
         // Nothing was left because every record is bad: that is said already.
@@ -152,23 +173,21 @@ pub fn validate(
         }
         Err(error) => return Err(error.clone()),
     }
-    Ok(Validation { format, rows, count, errors, warnings, warning_count })
+    Ok(Validation { format: Some(format), rows, count, errors, warnings, warning_count })
 }
 
-/// What is said of a Mooncake trace beyond what keeps it from being replayed.
+/// What a replay of a Mooncake trace changes.
 #[derive(Default)]
-struct Strict {
+struct Changed {
     most: usize,
-    errors: u64,
-    found: Vec<Finding>,
     warnings: u64,
     warned: Vec<Finding>,
 }
 
-impl Strict {
+impl Changed {
     fn walk(&mut self, dataset: &dyn Dataset) -> Result<(), DatasetError> {
         let stops = in_file_order(dataset);
-        walk(dataset, &stops, |stop, outline, facts| {
+        walk(dataset, &stops, |stop, _, facts| {
             let finding = |field: &str, message: String| {
                 let (line, is_row) = match dataset.place(stop.conversation, stop.turn) {
                     Some((_, Place::Line(line))) => (Some(line), false),
@@ -177,13 +196,6 @@ impl Strict {
                 };
                 Finding { line, is_row, field: field.to_owned(), message, place: None }
             };
-            if let Some(time) = outline.timestamp_ms.filter(|time| *time < 0.0) {
-                self.errors += 1;
-                if self.found.len() < self.most {
-                    let rule = format!("must be 0 or more milliseconds, is {time}");
-                    self.found.push(finding("timestamp", rule));
-                }
-            }
             let mut warn = |field: &str, message: &str| {
                 self.warnings += 1;
                 if self.warned.len() < self.most {

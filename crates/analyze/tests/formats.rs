@@ -36,8 +36,8 @@ const SAMPLES: [(FileFormat, &str, u64, u64); 23] = [
     (FileFormat::SingleTurn, "single_turn_schedule.jsonl", 4, 4),
     (FileFormat::MultiTurn, "multi_turn.jsonl", 6, 3),
     (FileFormat::MultiTurn, "parquet/multi_turn.parquet", 3, 2),
-    (FileFormat::RandomPool, "random_pool.jsonl", 100, 100),
-    (FileFormat::RandomPool, "random_pool_dir", 100, 100),
+    (FileFormat::RandomPool, "random_pool.jsonl", 3, 3),
+    (FileFormat::RandomPool, "random_pool_dir", 4, 4),
     (FileFormat::MooncakeTrace, "mooncake_hash.jsonl", 5, 5),
     (FileFormat::MooncakeTrace, "mooncake_sessions.jsonl", 5, 3),
     (FileFormat::MooncakeTrace, "mooncake_messages.jsonl", 3, 2),
@@ -117,7 +117,7 @@ fn equal_numbers_in_two_traces_are_different_blocks() {
 
 #[test]
 fn a_tokenizer_turns_characters_into_tokens() {
-    let survey = Survey::figures();
+    let survey = Survey::new(1);
     let file = FileDataset::new(data().join("single_turn.jsonl"), FileFormat::SingleTurn);
     let config = DatasetConfig::new(DatasetSource::File(file));
     let dataset = open(&config, &OpenContext::survey(&survey, false)).unwrap();

@@ -1,18 +1,20 @@
 //! `aiperf analyze-trace INPUT`: what is in it?
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use aiperf_analyze::{analyze, render, to_json};
 use aiperf_config::redact_text;
-use aiperf_dataset::{Survey, format};
+use aiperf_dataset::{DatasetError, Survey, format};
 use aiperf_report::write_atomic;
-use aiperf_tokenize::{OpenOptions, Tokenizer};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::input;
+use super::input::own_flags;
+use super::{Failure, input, usage};
+use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::print;
+use crate::remote::{Named, tokenizers};
 
 pub(crate) fn command() -> Command {
     Command::new("analyze-trace")
@@ -21,7 +23,7 @@ pub(crate) fn command() -> Command {
             "Report the lengths, times, sessions and shared prefixes of a trace or another data set. Nothing is sent, \
              and no prompt is made.",
         )
-        .arg(Arg::new("place").value_name("INPUT").help("File or folder"))
+        .arg(Arg::new("place").value_name("INPUT").help("File, folder or reference (hf://, s3://, https://)"))
         .arg(
             Arg::new("input")
                 .long("input-file")
@@ -69,32 +71,50 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     }
 }
 
-fn report(matches: &ArgMatches) -> Result<(), (String, ExitStatus)> {
+fn report(matches: &ArgMatches) -> Result<(), Failure> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    let usage = |message: String| (message, ExitStatus::Usage);
     let failed = |message: String| (message, ExitStatus::Failure);
     let path = text("place").or_else(|| text("input"));
-    let path =
-        path.ok_or_else(|| usage("no input; name a file or folder: aiperf analyze-trace INPUT".into()))?;
+    let path = path.ok_or_else(|| usage("no input; name a file or folder: aiperf analyze-trace INPUT"))?;
     let declared = text("type").map(input::format_named).transpose().map_err(usage)?;
+    let environment = Environment::of_process();
     let tokenizer = text("tokenizer")
-        .map(|name| Tokenizer::open(name, &OpenOptions::default()))
+        .map(|name| tokenizers::open(&environment, name))
         .transpose()
-        .map_err(|error| usage(error.to_string()))?;
-    let asked = matches.get_one::<u32>("block-size").copied();
-    let file =
-        input::file(Path::new(path), declared, asked).map_err(|error| failed(input::message(&error)))?;
+        .map_err(|failure| (failure.text, failure.status))?;
+    let named = Named::bring(path, declared, &environment)
+        .map_err(|error| (error.to_string(), ExitStatus::from(&error)))?;
+    let failed_at = |error: &DatasetError| failed(named.told(&own_flags(&input::message(error))));
+    let asked = matches.get_one::<u32>("block-size").copied().or(named.block_size);
+    let file = input::file(named.path(), named.format, asked).map_err(|error| failed_at(&error))?;
     let found = file.format;
-    let survey = Survey::figures();
+    let survey = Survey::new(1);
     let dataset = input::survey(file, &survey);
-    if let Some(fault) = survey.faults().0.first() {
-        return Err(failed(format!("{fault}; aiperf validate {} shows every fault", found.name())));
+    if let Ok(dataset) = &dataset {
+        dataset.wait_for(u64::MAX);
     }
-    let dataset = dataset.map_err(|error| failed(input::message(&error)))?;
+    if let (Some(fault), count) = (survey.faults().0.first(), survey.faults().1) {
+        let (message, status) = failed_at(fault);
+        let more = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
+        return Err((format!("{message}{more}; aiperf validate {} shows every fault", found.name()), status));
+    }
+    let dataset = dataset.map_err(|error| failed_at(&error))?;
+    if let Some(fault) = dataset.fault() {
+        return Err(failed_at(&fault));
+    }
+    for note in dataset.notes().iter().filter(|note| note.is_of_faults()) {
+        print::err(&format!("warning: {}\n", redact_text(&named.told(&note.to_string()))));
+    }
     let block_size = asked.or(format(found).block_size);
     let analysis = analyze(dataset.as_ref(), found, block_size, tokenizer.as_ref())
-        .map_err(|error| failed(error.to_string()))?;
-    let as_json = || format!("{:#}\n", to_json(&analysis));
+        .map_err(|error| failed_at(&error))?;
+    let as_json = || {
+        let mut report = to_json(&analysis);
+        if let Some(provenance) = named.provenance(Some(found)) {
+            report["dataset"] = provenance;
+        }
+        format!("{report:#}\n")
+    };
     print::out(&if text("format") == Some("json") { as_json() } else { render(&analysis) });
     if let Some(output) = text("output").map(PathBuf::from) {
         let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -12,15 +12,17 @@ use aiperf_config::redact_text;
 use aiperf_dataset::{Dataset, DatasetError, Place, RawRecords, Survey};
 use aiperf_report::AtomicFile;
 use aiperf_synthesize::anonymize::{AnonymizeError, Anonymizer, Request, Totals};
-use aiperf_tokenize::{OpenOptions, Tokenizer};
+use aiperf_tokenize::Tokenizer;
 use aiperf_types::{Content, Conversation};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::value::RawValue;
 
-use super::input;
 use super::patience::Patience;
+use super::{Failure, input, output, usage};
+use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::print;
+use crate::remote::{Named, tokenizers};
 
 /// Conversations that are kept in case their turns lie apart in the file.
 const KEPT: usize = 64;
@@ -39,11 +41,9 @@ pub(crate) fn command() -> Command {
             Arg::new("input")
                 .value_name("INPUT")
                 .required(true)
-                .help("File or folder: a dataset with texts, or the raw records of a run"),
+                .help("File, folder or reference: a dataset with texts, or the raw records of a run"),
         )
-        .arg(
-            Arg::new("output").long("output").value_name("FILE").required(true).help("The trace to write"),
-        )
+        .args(output::arguments("The trace to write", true))
         .arg(
             Arg::new("custom-dataset-type")
                 .long("custom-dataset-type")
@@ -70,12 +70,6 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Leave out requests with images, audio, video or files, and count them"),
         )
-        .arg(
-            Arg::new("force")
-                .long("force")
-                .action(ArgAction::SetTrue)
-                .help("Replace FILE when it is there already"),
-        )
 }
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
@@ -88,48 +82,53 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     }
 }
 
-type Failure = (String, ExitStatus);
-
-fn usage(message: impl Into<String>) -> Failure {
-    (message.into(), ExitStatus::Usage)
-}
-
 fn anonymize(matches: &ArgMatches) -> Result<(), Failure> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // Invariant: both are required.
-    let (path, output) = (Path::new(text("input").unwrap_or(".")), text("output").unwrap_or("-"));
-    if let (Ok(one), Ok(other)) = (path.canonicalize(), Path::new(output).canonicalize())
+    let (named, output) = (text("input").unwrap_or("."), text("output").unwrap_or("-"));
+    if let (Ok(one), Ok(other)) = (Path::new(named).canonicalize(), Path::new(output).canonicalize())
         && one == other
     {
         return Err(usage(format!("{output} is the input itself; name another file with --output")));
     }
-    if !matches.get_flag("force") && Path::new(output).symlink_metadata().is_ok() {
-        return Err(usage(format!(
-            "{output} exists already; give --force to replace it, or name another file with --output"
-        )));
-    }
+    output::may_write(matches, Path::new(output))?;
     let declared = text("custom-dataset-type").map(input::format_named).transpose().map_err(usage)?;
     // Invariant: it has a default.
     let block_size = matches.get_one::<u32>("block-size").copied().unwrap_or(512);
+    let environment = Environment::of_process();
+    let named = Named::bring(named, declared, &environment)
+        .map_err(|error| (error.to_string(), ExitStatus::from(&error)))?;
+    let written = write(matches, &named, output, block_size, &environment);
+    written.map_err(|(message, status)| (named.told(&message), status))
+}
+
+/// Writes the trace of data that are here.
+fn write(
+    matches: &ArgMatches,
+    named: &Named,
+    output: &str,
+    block_size: u32,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let (path, declared) = (named.path(), named.format);
     let source = if declared.is_none() && RawRecords::fits(path) {
         Source::Raw(RawRecords::open(path).map_err(|error| unreadable(path, &error))?)
     } else {
         Source::Data(data(path, declared)?)
     };
-    let tokenizer = match text("tokenizer") {
+    let tokenizer = match matches.get_one::<String>("tokenizer") {
         None => {
             print::err("note: tokens are counted with the builtin tokenizer; --tokenizer names another\n");
             Tokenizer::builtin()
         }
         Some(name) => {
-            Tokenizer::open(name, &OpenOptions::default()).map_err(|error| usage(error.to_string()))?
+            tokenizers::open(environment, name).map_err(|failure| (failure.text, failure.status))?
         }
     };
     if let Some(fault) = tokenizer.chat_template_fault() {
         print::err(&format!("warning: the chat template of the tokenizer is not used: {fault}\n"));
     }
-    let broken =
-        |error: &io::Error| (format!("cannot write {output}: {error}; see --output"), ExitStatus::Failure);
+    let broken = |error: &io::Error| output::broken(output, error);
     let mut file = AtomicFile::create(output).map_err(|error| broken(&error))?;
     let mut job = Job {
         path,

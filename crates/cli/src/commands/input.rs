@@ -40,6 +40,11 @@ pub(super) fn message(error: &DatasetError) -> String {
     }
 }
 
+/// Advice that names the flags of a command that looks at data, where they are not those of a run.
+pub(super) fn own_flags(text: &str) -> String {
+    text.replace("--isl-block-size", "--block-size")
+}
+
 /// Opens data the way a run would that is told nothing else.
 pub(super) fn survey(file: FileDataset, survey: &Survey) -> Result<Arc<dyn Dataset>, DatasetError> {
     let timing = first_record_timing(&file.path, file.format)?;

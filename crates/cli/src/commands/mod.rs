@@ -7,6 +7,7 @@ pub mod dataset;
 pub mod datasets;
 mod input;
 pub mod mock_server;
+mod output;
 mod patience;
 pub mod plugins;
 pub mod profile;
@@ -21,6 +22,14 @@ use aiperf_config::redact_text;
 
 use crate::exit::ExitStatus;
 use crate::{arguments, panic, print};
+
+/// What went wrong in a command, and how the program ends.
+type Failure = (String, ExitStatus);
+
+/// The command line or the input is wrong.
+fn usage(message: impl Into<String>) -> Failure {
+    (message.into(), ExitStatus::Usage)
+}
 
 /// Runs the program with the arguments that follow its name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {

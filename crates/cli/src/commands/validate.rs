@@ -1,17 +1,19 @@
 //! `aiperf validate TYPE INPUT`: would it load?
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use aiperf_analyze::{Validation, validate};
 use aiperf_config::{FileFormat, redact_text};
-use aiperf_dataset::Survey;
+use aiperf_dataset::{DatasetError, Survey};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use serde_json::Value;
 
 use super::input;
+use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::print;
+use crate::remote::Named;
 
 const DETECT: &str = "auto";
 
@@ -28,7 +30,7 @@ pub(crate) fn command() -> Command {
                 .required(true)
                 .help("Dataset type, such as mooncake-trace, or auto to find it out"),
         )
-        .arg(Arg::new("place").value_name("INPUT").help("File or folder"))
+        .arg(Arg::new("place").value_name("INPUT").help("File, folder or reference (hf://, s3://, https://)"))
         .arg(Arg::new("input").long("input").value_name("INPUT").conflicts_with("place").help("The same as a flag"))
         .arg(
             Arg::new("max-errors")
@@ -74,41 +76,95 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     // Invariant: it has a default.
     let most = matches.get_one::<u32>("max-errors").map_or(10, |most| *most as usize);
     let block_size = matches.get_one::<u32>("block-size").copied();
-    let path = Path::new(path);
-    let checked = input::file(path, declared, block_size).and_then(|file| {
-        let survey = Survey::new(most);
-        let format = file.format;
-        let opened = input::survey(file, &survey);
-        validate(opened.as_deref(), &survey, format, most, path.is_dir())
-    });
-    match checked {
-        Ok(validation) if text("format") == Some("json") => {
-            print::out(&format!("{}\n", validation.json()));
-            status(&validation)
-        }
-        Ok(validation) => {
-            print::out(&shown(&validation));
-            status(&validation)
-        }
+    let asked = Asked { block_size, most, as_json: text("format") == Some("json") };
+    let named = match Named::bring(path, declared, &Environment::of_process()) {
+        Ok(named) => named,
         Err(error) => {
-            // The type is an argument here.
-            let message = input::message(&error).replace("--custom-dataset-type", "TYPE");
-            print::err(&format!("Validation failed: {}\n", redact_text(&message)));
-            ExitStatus::Failure
+            let (status, message) = (ExitStatus::from(&error), error.to_string());
+            return asked.cannot_read(&Validation::unread(declared, &message), &message, None, status);
         }
+    };
+    asked.check(&named)
+}
+
+/// What was asked for.
+struct Asked {
+    block_size: Option<u32>,
+    /// Findings to show.
+    most: usize,
+    as_json: bool,
+}
+
+impl Asked {
+    fn check(&self, named: &Named) -> ExitStatus {
+        let path = named.path();
+        let block_size = self.block_size.or(named.block_size);
+        let mut found = named.format;
+        let checked = input::file(path, named.format, block_size).and_then(|file| {
+            let survey = Survey::new(self.most);
+            let format = file.format;
+            found = Some(format);
+            let opened = input::survey(file, &survey);
+            validate(opened.as_deref(), &survey, format, self.most, path.is_dir())
+        });
+        let provenance = named.provenance(found);
+        match checked {
+            Ok(validation) => {
+                let validation = validation.reworded(|text| named.told(&as_argument(text)));
+                if self.as_json {
+                    json(&validation, provenance);
+                } else {
+                    print::out(&shown(&validation));
+                }
+                if validation.is_valid() { ExitStatus::Success } else { ExitStatus::Failure }
+            }
+            Err(error) => {
+                let reworded = |text: &str| named.told(&as_argument(text));
+                let message = reworded(&input::message(&error));
+                let unread = match &error {
+                    DatasetError::Missing { .. } => Validation::unread(found, &message),
+                    _ => Validation::unopened(found, &error).reworded(reworded),
+                };
+                self.cannot_read(&unread, &message, provenance, ExitStatus::Failure)
+            }
+        }
+    }
+
+    /// Says why nothing could be checked.
+    fn cannot_read(
+        &self,
+        validation: &Validation,
+        message: &str,
+        provenance: Option<Value>,
+        status: ExitStatus,
+    ) -> ExitStatus {
+        if self.as_json {
+            json(validation, provenance);
+        }
+        print::err(&format!("Validation failed: {}\n", redact_text(message)));
+        status
     }
 }
 
-fn status(validation: &Validation) -> ExitStatus {
-    if validation.is_valid() { ExitStatus::Success } else { ExitStatus::Failure }
+fn json(validation: &Validation, provenance: Option<Value>) {
+    let mut report = validation.json();
+    if let Some(provenance) = provenance {
+        report["dataset"] = provenance;
+    }
+    print::out(&format!("{report}\n"));
+}
+
+/// Advice in the words of this command: the type is an argument here.
+fn as_argument(text: &str) -> String {
+    input::own_flags(text).replace("--custom-dataset-type", "TYPE")
 }
 
 fn shown(validation: &Validation) -> String {
     let mut out = String::new();
     if validation.is_valid() {
         let what = match validation.format {
-            FileFormat::MooncakeTrace => "rows are Mooncake-compatible".to_owned(),
-            format => format!("records load as {}", format.name()),
+            Some(FileFormat::MooncakeTrace) | None => "rows are Mooncake-compatible".to_owned(),
+            Some(format) => format!("records load as {}", format.name()),
         };
         let _ = writeln!(out, "Validation passed: {} {what}.", validation.rows);
     } else {

@@ -1,6 +1,7 @@
 //! Data that are somewhere else: from a reference on the command line to files that a run can read.
 
 mod formats;
+mod named;
 mod progress;
 pub(crate) mod public;
 mod signals;
@@ -17,6 +18,7 @@ use crate::environment::Environment;
 use crate::settle::{Access, DatasetProbe, Files, Found, Timing};
 use crate::usage::UsageError;
 pub(crate) use formats::Table;
+pub(crate) use named::Named;
 use progress::Progress;
 pub(crate) use progress::size;
 use signals::Signals;

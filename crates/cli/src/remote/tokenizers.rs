@@ -4,15 +4,19 @@ use std::path::PathBuf;
 
 use aiperf_config::{RunConfig, TokenizerSource};
 use aiperf_source::{FoundModel, SourceError, Sources, printable};
-use aiperf_tokenize::{OpenOptions, Place, TokenizerError, tokenizer_files};
+use aiperf_tokenize::{OpenOptions, Place, Tokenizer, TokenizerError, tokenizer_files};
 
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
+use crate::print;
 use crate::settle::Note;
 use crate::typed::Typed;
 
 /// The Python libraries' own word for offline.
 const OFFLINE: &str = "TRANSFORMERS_OFFLINE";
+
+/// The revision that is meant where none is named.
+const MAIN: &str = "main";
 
 /// Why a tokenizer cannot be had, and how the program ends.
 #[derive(Debug)]
@@ -23,9 +27,7 @@ pub(crate) struct Failure {
 
 impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Failure {
-        let text = format!(
-            "tokenizer: {error} Or give --tokenizer a path or `builtin`, or use --use-server-token-count"
-        );
+        let text = format!("tokenizer: {error} Or give --tokenizer a path or `builtin`");
         Failure { text, status: (&error).into() }
     }
 }
@@ -53,14 +55,55 @@ pub(crate) fn bring(
     notes: &mut Vec<Note>,
 ) -> Result<(), Failure> {
     let TokenizerSource::Named(name) = &config.tokenizer.source else { return Ok(()) };
-    let revision = config.tokenizer.revision.clone();
-    let options = OpenOptions { revision: Some(revision.clone()), ..OpenOptions::default() };
-    let place = Place::of(name, &options);
-    let asks = place == Place::Repository || (place == Place::ShortName && searches);
-    if !asks || !aiperf_run::needs_tokenizer(config) {
+    if !aiperf_run::needs_tokenizer(config) {
         return Ok(());
     }
-    let failed = |problem: aiperf_source::Problem| Failure::from(problem.about(name.clone()));
+    let brought = of_hub(environment, name, &config.tokenizer.revision, searches).map_err(|failure| {
+        Failure { text: format!("{}, or use --use-server-token-count", failure.text), ..failure }
+    })?;
+    if let Some(Brought { name, commit }) = brought {
+        notes.push(Note::info(format!("tokenizer {name} is used at commit {commit}")));
+        config.tokenizer.source = TokenizerSource::Named(name);
+        config.tokenizer.revision = commit;
+    }
+    Ok(())
+}
+
+/// Opens the tokenizer of this name for a command that counts, brought into the cache where it is not there yet.
+pub(crate) fn open(environment: &Environment, name: &str) -> Result<Tokenizer, Failure> {
+    let revision = OpenOptions::default().revision.unwrap_or_else(|| MAIN.to_owned());
+    let (name, revision) = match of_hub(environment, name, &revision, true)? {
+        Some(Brought { name, commit }) => {
+            print::err(&format!("info: tokenizer {name} is used at commit {commit}\n"));
+            (name, Some(commit))
+        }
+        None => (name.to_owned(), None),
+    };
+    let options = OpenOptions { revision, ..OpenOptions::default() };
+    Tokenizer::open(&name, &options).map_err(|error| usage(error.to_string()))
+}
+
+/// A tokenizer whose files are in the cache now.
+struct Brought {
+    /// Its repository.
+    name: String,
+    commit: String,
+}
+
+/// Brings a tokenizer into the cache if its name is one of the Hub; nothing where it names something else, or where
+/// no server may be asked.
+fn of_hub(
+    environment: &Environment,
+    name: &str,
+    revision: &str,
+    searches: bool,
+) -> Result<Option<Brought>, Failure> {
+    let options = OpenOptions { revision: Some(revision.to_owned()), ..OpenOptions::default() };
+    let place = Place::of(name, &options);
+    if place != Place::Repository && !(place == Place::ShortName && searches) {
+        return Ok(None);
+    }
+    let failed = |problem: aiperf_source::Problem| Failure::from(problem.about(name.to_owned()));
     let (sources, _signals) = super::sources(environment).map_err(failed)?;
     let offline = environment
         .variables
@@ -68,20 +111,17 @@ pub(crate) fn bring(
         .is_some_and(|text| ["1", "true", "yes", "on"].iter().any(|yes| text.eq_ignore_ascii_case(yes)));
     if offline || sources.is_offline() {
         // Opening it says where it was looked for.
-        return Ok(());
+        return Ok(None);
     }
-    let name = if place == Place::ShortName { search(&sources, name)? } else { name.clone() };
-    let listing = sources.model(&name, &revision)?;
+    let name = if place == Place::ShortName { search(&sources, name)? } else { name.to_owned() };
+    let listing = sources.model(&name, revision)?;
     let names = listing.names();
     let Some(files) = tokenizer_files(&names) else {
         let shown: Vec<String> = names.iter().map(|name| printable(name)).collect();
         return Err(usage(TokenizerError::no_tokenizer_in(PathBuf::from(&name), &shown).to_string()));
     };
     sources.model_files(&listing, &files)?;
-    notes.push(Note::info(format!("tokenizer {name} is used at commit {}", listing.commit)));
-    config.tokenizer.source = TokenizerSource::Named(name);
-    config.tokenizer.revision = listing.commit;
-    Ok(())
+    Ok(Some(Brought { name, commit: listing.commit }))
 }
 
 /// The repository that a name without an owner stands for.
@@ -92,7 +132,7 @@ fn search(sources: &Sources, name: &str) -> Result<String, Failure> {
         let near = if near.is_empty() { "none".to_owned() } else { near.join(", ") };
         usage(format!(
             "--tokenizer {name} names no repository of the Hub; near it are: {near}. Give --tokenizer one of these, a \
-             path, or `builtin`, or use --use-server-token-count"
+             path, or `builtin`"
         ))
     })
 }

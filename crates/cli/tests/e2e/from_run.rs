@@ -107,3 +107,17 @@ fn a_folder_without_raw_records_and_a_trace_that_is_there_already_are_refused() 
     from_run(&["out", "--phase", "warmup", "--output", "warm.jsonl"]).with_code(2);
     assert!(!place.path("warm.jsonl").exists());
 }
+
+#[test]
+fn a_credential_that_results_do_not_hold_is_named_as_missing_from_the_command() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0ms"), ("tokens", "2")]);
+    let url = format!("{}/v1?api_key=sesame-open", mock.url());
+    place.run(&url, "--export-level raw --request-count 2 --isl 8").with_code(0);
+    let mut convert = aiperf();
+    convert.current_dir(place.root()).args(["dataset", "from-run", "out"]);
+    let ran = Live::start(&mut convert).end().with_code(0);
+    assert!(!ran.out.contains("sesame") && !ran.err.contains("sesame"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("<redacted>"), "{}", ran.out);
+    assert!(ran.err.contains("the URL has <redacted> where one was: put it back"), "{}", ran.err);
+}

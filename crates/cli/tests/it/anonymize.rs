@@ -274,3 +274,14 @@ fn found(value: &Value, expected: f64) -> bool {
         _ => false,
     }
 }
+
+#[test]
+fn each_entry_of_a_pool_is_taken_once() {
+    let pool = [
+        json!({"text": "qzxwvkjh a b c d"}),
+        json!({"text": "qzxwvkjh a"}),
+        json!({"texts": ["yyhgtrew", "b"]}),
+    ];
+    let rows = rows("random_pool", &lines(&pool), &[]);
+    assert_eq!(rows.len(), 3, "{rows:?}");
+}

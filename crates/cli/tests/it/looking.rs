@@ -81,3 +81,189 @@ fn an_analysis_is_text_on_stdout_and_json_in_a_file() {
     let output = run(&["analyze-trace", "--input-file", "trace.jsonl", "--format", "json"], folder.path());
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), report);
 }
+
+/// Writes the files into a folder of their own.
+fn written(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+const PLAYED: &[&str] = &["profile", "--model", "m", "--url", "mock://?ttft=0ms&itl=0ms", "--ui", "none"];
+
+/// What `validate`, `analyze-trace` and `profile` say of a file, with their exit codes.
+fn judged(folder: &Path, file: &str, kind: &str) -> [(Option<i32>, String); 3] {
+    let said =
+        |output: &Output| (output.status.code(), format!("{}{}", text(&output.stdout), text(&output.stderr)));
+    let profile = [PLAYED, &["--input-file", file, "--custom-dataset-type", kind]].concat();
+    [
+        said(&run(&["validate", kind, file], folder)),
+        said(&run(&["analyze-trace", file, "--custom-dataset-type", kind], folder)),
+        said(&run(&profile, folder)),
+    ]
+}
+
+#[test]
+fn what_a_run_refuses_is_neither_valid_nor_analyzed() {
+    let folder = written(&[
+        // One block at two sizes, and more blocks than the length has.
+        (
+            "sizes.jsonl",
+            "{\"input_length\":600,\"hash_ids\":[1,2]}\n{\"input_length\":700,\"hash_ids\":[1,2]}\n",
+        ),
+        ("many.jsonl", "{\"input_length\":5}\n\n{\"input_length\":600,\"hash_ids\":[1,2,3]}\n"),
+        ("early.jsonl", "{\"timestamp\":-1,\"input_length\":5}\n"),
+        ("negative.jsonl", "{\"delay\":-1,\"input_length\":5}\n"),
+    ]);
+    for (file, line, rule) in [
+        ("sizes.jsonl", 2, "block 2 has 188 tokens here and 88 in an earlier row"),
+        ("many.jsonl", 3, "3 blocks of 512 tokens do not fit an input of 600 tokens"),
+        ("early.jsonl", 1, "field `timestamp`: must be 0 or more milliseconds, is -1"),
+        ("negative.jsonl", 1, "field `delay`: must be 0 or more milliseconds, is -1"),
+    ] {
+        let [valid, analyzed, played] = judged(folder.path(), file, "mooncake_trace");
+        assert_eq!((valid.0, analyzed.0, played.0), (Some(1), Some(1), Some(2)), "{file}");
+        assert!(valid.1.contains(&format!("Line {line}: ")) && valid.1.contains(rule), "{}", valid.1);
+        for said in [&analyzed.1, &played.1] {
+            assert!(said.contains(&format!("{file}:{line}: ")) && said.contains(rule), "{said}");
+        }
+        // Each names its own flag.
+        for said in [&valid.1, &analyzed.1] {
+            assert!(!said.contains("--isl-block-size"), "{said}");
+        }
+        assert_eq!(
+            valid.1.contains("--block-size"),
+            file.ends_with("s.jsonl") || file == "many.jsonl",
+            "{}",
+            valid.1
+        );
+        assert!(!folder.path().join("artifacts").exists());
+    }
+    let right = run(&["validate", "mooncake_trace", "many.jsonl", "--block-size", "200"], folder.path());
+    assert_eq!(right.status.code(), Some(0));
+}
+
+#[test]
+fn rows_of_a_table_that_are_skipped_are_told() {
+    let folder = written(&[("t.csv", "Timestamp,Request tokens,Response tokens\n0,5,5\n1,none,5\n2,5,5\n")]);
+    let output = run(&["analyze-trace", "t.csv", "--format", "json"], folder.path());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stderr).contains("3 row(s) read, 2 kept, 1 skipped"), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["rows"]["skipped"], &report["total_requests"]), (&1.into(), &2.into()));
+    let output = run(&["validate", "auto", "t.csv"], folder.path());
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("1 skipped"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn two_columns_of_one_name_are_refused() {
+    let folder = written(&[("t.csv", "Timestamp,Request tokens,Response tokens,Request tokens\n0,5,5,6\n")]);
+    for (_, said) in judged(folder.path(), "t.csv", "burst_gpt_trace") {
+        assert!(said.contains("`Request tokens`: names two columns"), "{said}");
+    }
+}
+
+#[test]
+fn a_file_of_no_type_is_told_the_nearest_one_and_what_it_lacks() {
+    let folder = written(&[
+        ("a.jsonl", "\n{\"input_length\":\"many\",\"output_length\":3}\n"),
+        ("b.jsonl", "{\"session_id\":\"s\",\"turns\":[]}\n"),
+        ("c.csv", "Timestamp,Request tokens,Tokens\n"),
+        ("d.json", "{\"id\":\"x\",\"models\":[],\"requests\":[]}"),
+        ("e.jsonl", "{\"timestamp\":0,\"extra\":{},\"output_length\":3}\n"),
+    ]);
+    for (file, kind, place, rule) in [
+        ("a.jsonl", "mooncake_trace", "line 2: field `input_length`", "expected an integer, found"),
+        ("b.jsonl", "multi_turn", "line 1: field `turns`", "must not be empty"),
+        ("c.csv", "burst_gpt_trace", "line 1: field `Response tokens`", "the file has no such column"),
+        ("d.json", "weka_trace", "field `block_size`", "is missing"),
+        ("e.jsonl", "single_turn", "line 1: ", "; correct that, or name the type"),
+    ] {
+        let output = run(&["validate", "auto", file], folder.path());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            said.contains(&format!("the nearest is {kind}, and {place}")) && said.contains(rule),
+            "{file}: {said}"
+        );
+        assert!(said.contains("name the type with TYPE"), "{said}");
+    }
+}
+
+#[test]
+fn a_document_that_is_not_json_is_told_by_its_line() {
+    let folder = written(&[
+        ("weka.json", "{\"id\": \"x\",\n \"models\": [],\n \"block_size\" 64}\n"),
+        ("inputs.json", "{\"data\": [\n{\"session_id\": \"a\",\n\"payloads\": [}]}\n"),
+    ]);
+    for (file, kind) in [("weka.json", "weka_trace"), ("inputs.json", "inputs_json")] {
+        for kind in [kind, "auto"] {
+            let output = run(&["validate", kind, file], folder.path());
+            let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains("not valid JSON") && said.contains("(column "), "{said}");
+            assert!(said.contains("Line 3: ") || said.contains(&format!("{file}:3: ")), "{said}");
+            assert!(!said.contains("per line"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn json_is_printed_for_what_cannot_be_read_too() {
+    let folder = written(&[("odd.jsonl", "{\"odd\":4}\n"), ("broken.json", "{\n\"a\"\n")]);
+    for (file, line) in [("odd.jsonl", Value::Null), ("none.jsonl", Value::Null), ("broken.json", 3.into())] {
+        let output = run(&["validate", "auto", file, "--format", "json"], folder.path());
+        assert_eq!(output.status.code(), Some(1), "{file}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&report["format"], &report["valid"]), (&Value::Null, &false.into()));
+        assert_eq!((&report["rows"], &report["error_count"]), (&0.into(), &1.into()));
+        assert!(
+            report["errors"][0]["message"].as_str().is_some_and(|message| !message.is_empty()),
+            "{report}"
+        );
+        assert_eq!(report["errors"][0].get("line").cloned().unwrap_or_default(), line, "{report}");
+    }
+}
+
+#[test]
+fn a_folder_with_a_manifest_that_is_not_published_is_told_to_name_its_data() {
+    let folder = written(&[
+        ("aiperf.json", "{\"path\":\"data.jsonl\",\"format\":\"mooncake_trace\",\"block_size\":16}"),
+        ("data.jsonl", "{\"timestamp\":0,\"input_length\":5}\n"),
+    ]);
+    let played = run(&[PLAYED, &["--input-file", "."]].concat(), folder.path());
+    assert_eq!(played.status.code(), Some(2));
+    let said = text(&played.stderr);
+    assert!(
+        said.contains("aiperf.json counts only where it is published") && said.contains("name the data file"),
+        "{said}"
+    );
+    let resolved = text(&run(&["dataset", "resolve", "."], folder.path()).stdout);
+    let command = resolved.lines().find_map(|line| line.strip_prefix("from here")).unwrap().trim();
+    let command: Vec<&str> = command.split(' ').collect();
+    assert_eq!(command[..3], ["aiperf", "profile", "--input-file"]);
+    let again = [PLAYED, &command[2..], &["--tokenizer", "builtin"]].concat();
+    let output = run(&again, folder.path());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn times_that_are_not_played_are_told_once_with_the_flag_that_plays_them() {
+    let folder = written(&[
+        ("one.jsonl", "{\"text\":\"a\",\"timestamp\":0}\n{\"text\":\"b\",\"timestamp\":10}\n"),
+        ("more.jsonl", "{\"turns\":[{\"text\":\"a\",\"timestamp\":0},{\"text\":\"b\"}]}\n"),
+    ]);
+    for file in ["one.jsonl", "more.jsonl"] {
+        for (flag, times) in [("", 1), ("--fixed-schedule", 0), ("--no-fixed-schedule", 0)] {
+            let flags = ["--input-file", file, "--tokenizer", "builtin", "--artifact-dir", "out", flag];
+            let flags = &flags[..flags.len() - usize::from(flag.is_empty())];
+            let output = run(&[PLAYED, flags].concat(), folder.path());
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{said}");
+            assert_eq!(said.matches("they are not used: --fixed-schedule").count(), times, "{flag}: {said}");
+        }
+    }
+}

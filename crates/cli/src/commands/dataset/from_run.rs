@@ -7,15 +7,18 @@ use aiperf_config::redact_text;
 use aiperf_dataset::{Converted, DatasetError, PhaseChoice, from_run};
 use aiperf_report::AtomicFile;
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
+use super::super::{Failure, output, usage};
 use crate::exit::ExitStatus;
 use crate::{print, quote};
 
 const RAW: &str = "profile_export_raw.jsonl";
 const RAW_ENDING: &str = "_raw.jsonl";
 const SUMMARY: &str = "profile_export_aiperf.json";
+/// What stands in results where a credential was.
+const HIDDEN: &str = "<redacted>";
 
 pub(super) fn command() -> Command {
     Command::new("from-run")
@@ -26,12 +29,7 @@ pub(super) fn command() -> Command {
              replays it. Headers of single requests are not kept.",
         )
         .arg(Arg::new("dir").value_name("DIR").required(true).help("Folder with the results of the run"))
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .value_name("FILE")
-                .help("The trace to write [default: DIR/replay.jsonl]"),
-        )
+        .args(output::arguments("The trace to write [default: DIR/replay.jsonl]", false))
         .arg(
             Arg::new("phase")
                 .long("phase")
@@ -39,12 +37,6 @@ pub(super) fn command() -> Command {
                 .default_value(PhaseChoice::Profiling.name())
                 .value_parser(PossibleValuesParser::new(PhaseChoice::ALL.map(PhaseChoice::name)))
                 .help("Requests of which phases"),
-        )
-        .arg(
-            Arg::new("force")
-                .long("force")
-                .action(ArgAction::SetTrue)
-                .help("Replace FILE when it is there already"),
         )
 }
 
@@ -54,7 +46,9 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let folder = Path::new(text("dir").unwrap_or("."));
     let phase = PhaseChoice::ALL.into_iter().find(|phase| Some(phase.name()) == text("phase"));
     let output = text("output").map_or_else(|| folder.join("replay.jsonl"), PathBuf::from);
-    match convert(folder, &output, phase.unwrap_or(PhaseChoice::Profiling), matches.get_flag("force")) {
+    let converted = output::may_write(matches, &output)
+        .and_then(|()| convert(folder, &output, phase.unwrap_or(PhaseChoice::Profiling)));
+    match converted {
         Ok(converted) => {
             tell(&converted, folder, &output);
             ExitStatus::Success
@@ -66,23 +60,9 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     }
 }
 
-fn convert(
-    folder: &Path,
-    output: &Path,
-    phase: PhaseChoice,
-    force: bool,
-) -> Result<Converted, (String, ExitStatus)> {
-    let usage = |message: String| (message, ExitStatus::Usage);
+fn convert(folder: &Path, output: &Path, phase: PhaseChoice) -> Result<Converted, Failure> {
     let raw = raw_records(folder).map_err(usage)?;
-    if !force && output.symlink_metadata().is_ok() {
-        return Err(usage(format!(
-            "{} exists already; give --force to replace it, or name another file with --output",
-            output.display()
-        )));
-    }
-    let broken = |error: std::io::Error| {
-        (format!("cannot write {}: {error}; see --output", output.display()), ExitStatus::Failure)
-    };
+    let broken = |error: std::io::Error| output::broken(output.display(), &error);
     let mut file = AtomicFile::create(output).map_err(broken)?;
     let converted = from_run(&raw, phase, &mut file, output).map_err(|error| match &error {
         DatasetError::Unreadable { path, .. } if path == output => (error.to_string(), ExitStatus::Failure),
@@ -151,9 +131,16 @@ fn tell(converted: &Converted, folder: &Path, output: &Path) {
     if config.is_none() {
         let _ = writeln!(talk, "warning: {SUMMARY} is missing, so the command names no server: complete it");
     }
+    let arguments = replay(config.as_ref(), converted, output);
+    if arguments.iter().any(|argument| argument.contains(HIDDEN)) {
+        let _ = writeln!(
+            talk,
+            "note: results hold no credentials, so the URL has {HIDDEN} where one was: put it back before the command \
+             is run, and --api-key or --header if the run had one"
+        );
+    }
     talk.push_str("The command that replays it:\n");
     print::err(&talk);
-    let arguments = replay(config.as_ref(), converted, output);
     print::out(&format!("{}\n", quote::words(&arguments)));
 }
 

@@ -83,6 +83,20 @@ pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -
     if !plan.dropped.is_empty() {
         line("not read", &aiperf_source::printable(&plan.dropped.join(", ")));
     }
+    if let (Reference::Local(path), Some(_)) = (&plan.reference, &plan.manifest) {
+        // A run reads a manifest where the data are published.
+        let data = plan.folder_path().map(str::to_owned).or_else(|| plan.paths().next()).unwrap_or_default();
+        let file = if path.is_dir() { path.join(data) } else { path.clone() };
+        let mut words =
+            vec!["aiperf".into(), "profile".into(), "--input-file".into(), file.display().to_string()];
+        if let Some(format) = plan.format {
+            words.extend(["--custom-dataset-type".into(), format.into()]);
+        }
+        if let Some(size) = plan.block_size {
+            words.extend(["--isl-block-size".into(), size.to_string()]);
+        }
+        line("from here", &crate::quote::words(&words));
+    }
     line(
         "fixed schedule",
         match scheduled {

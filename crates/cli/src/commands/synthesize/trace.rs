@@ -7,9 +7,10 @@ use aiperf_report::AtomicFile;
 use aiperf_synthesize::LogNormal;
 use aiperf_synthesize::trace::{Arrivals, Length, Shape, Totals, TraceError, TraceSynthesis};
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::super::patience::Patience;
+use super::super::{Failure, output, usage};
 use crate::exit::ExitStatus;
 use crate::print;
 
@@ -32,14 +33,7 @@ pub(super) fn command() -> Command {
              own. Requests belong to groups; those of one group share leading blocks. A length is a mean (with \
              --isl-stddev, --osl-stddev: normal), or MEAN,MEDIAN of a lognormal distribution",
         )
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .value_name("FILE")
-                .required(true)
-                .allow_hyphen_values(true)
-                .help("The trace to write; - is stdout"),
-        )
+        .args(output::arguments("The trace to write; - is stdout", true))
         .arg(count("num-requests", "1000", "Rows"))
         .arg(number("rate", "1", "Requests per second"))
         .arg(
@@ -61,12 +55,6 @@ pub(super) fn command() -> Command {
         .arg(number("zipf-alpha", "1.0", "Group k is chosen with weight k^-X"))
         .arg(count("block-size", "512", "Tokens of a block").value_parser(value_parser!(u32)))
         .arg(count("seed", "42", "The same seed gives the same trace"))
-        .arg(
-            Arg::new("force")
-                .long("force")
-                .action(ArgAction::SetTrue)
-                .help("Replace FILE when it is there already"),
-        )
 }
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
@@ -77,12 +65,6 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
             status
         }
     }
-}
-
-type Failure = (String, ExitStatus);
-
-fn usage(message: impl Into<String>) -> Failure {
-    (message.into(), ExitStatus::Usage)
 }
 
 fn shape(matches: &ArgMatches) -> Result<Shape, Failure> {
@@ -138,15 +120,12 @@ fn length(matches: &ArgMatches, name: &str, deviation: &str) -> Result<Length, F
 fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     let shape = shape(matches)?;
     let output = matches.get_one::<String>("output").map_or(STDOUT, String::as_str);
-    if output != STDOUT && !matches.get_flag("force") && Path::new(output).symlink_metadata().is_ok() {
-        return Err(usage(format!(
-            "{output} exists already; give --force to replace it, or name another file with --output"
-        )));
+    if output != STDOUT {
+        output::may_write(matches, Path::new(output))?;
     }
     let requests = shape.requests;
     let synthesis = TraceSynthesis::new(shape).map_err(|error| usage(error.to_string()))?;
-    let broken =
-        |error: &io::Error| (format!("cannot write {output}: {error}; see --output"), ExitStatus::Failure);
+    let broken = |error: &io::Error| output::broken(output, error);
     let mut patience = Patience::new();
     let mut progress = |done| patience.tell(done, requests, "rows");
     let written = if output == STDOUT {

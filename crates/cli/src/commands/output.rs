@@ -1,0 +1,37 @@
+//! The file that a command writes: `--output FILE`, and `--force` where it is there already.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use clap::{Arg, ArgAction, ArgMatches};
+
+use super::Failure;
+use crate::exit::ExitStatus;
+
+/// The two arguments; `help` is that of the first. Whoever has no default for it requires it.
+pub(super) fn arguments(help: &'static str, is_required: bool) -> [Arg; 2] {
+    [
+        Arg::new("output").long("output").value_name("FILE").required(is_required).help(help),
+        Arg::new("force")
+            .long("force")
+            .action(ArgAction::SetTrue)
+            .help("Replace FILE when it is there already"),
+    ]
+}
+
+/// Refuses a file that is there already, unless it may be replaced.
+pub(super) fn may_write(matches: &ArgMatches, output: &Path) -> Result<(), Failure> {
+    if matches.get_flag("force") || output.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(super::usage(format!(
+        "{} exists already; give --force to replace it, or name another file with --output",
+        output.display()
+    )))
+}
+
+/// The failure of a command that cannot write its file.
+pub(super) fn broken(output: impl Display, error: &io::Error) -> Failure {
+    (format!("cannot write {output}: {error}; see --output"), ExitStatus::Failure)
+}
