@@ -26,7 +26,7 @@ fn config(path: &Path, block_size: u32) -> DatasetConfig {
 }
 
 fn analyzed(path: &Path, block_size: u32) -> Analysis {
-    let survey = Survey::new(1);
+    let survey = Survey::figures();
     let dataset = open(&config(path, block_size), &OpenContext::survey(&survey, false)).unwrap();
     assert_eq!(survey.faults().1, 0);
     analyze(dataset.as_ref(), FileFormat::MooncakeTrace, Some(block_size), None).unwrap()

@@ -36,6 +36,8 @@ impl From<Turn> for TurnFacts {
 #[derive(Debug, Default)]
 pub struct Survey {
     most: usize,
+    /// Sizes of blocks are not checked.
+    figures_only: bool,
     seen: Mutex<Seen>,
 }
 
@@ -50,6 +52,16 @@ impl Survey {
     /// Keeps the first `most` faults and counts the others.
     pub fn new(most: usize) -> Survey {
         Survey { most, ..Survey::default() }
+    }
+
+    /// For those who want the figures of a dataset: keeps the first fault, and takes blocks of any size, since none
+    /// is made.
+    pub fn figures() -> Survey {
+        Survey { most: 1, figures_only: true, ..Survey::default() }
+    }
+
+    pub(crate) fn checks_blocks(&self) -> bool {
+        !self.figures_only
     }
 
     /// The first faults, in the order of reading, and how many there are in all.

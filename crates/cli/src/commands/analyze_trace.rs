@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use aiperf_analyze::{analyze, render, to_json};
-use aiperf_config::redact_text;
+use aiperf_config::{FileDataset, redact_text};
 use aiperf_dataset::{DatasetError, Survey, format};
 use aiperf_report::write_atomic;
 use clap::builder::PossibleValuesParser;
@@ -88,7 +88,8 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
     let asked = matches.get_one::<u32>("block-size").copied().or(named.block_size);
     let file = input::file(named.path(), named.format, asked).map_err(|error| failed_at(&error))?;
     let found = file.format;
-    let survey = Survey::new(1);
+    let refused = if format(found).takes("--isl-block-size") { blocks_fault(file.clone()) } else { None };
+    let survey = Survey::figures();
     let dataset = input::survey(file, &survey);
     if let Ok(dataset) = &dataset {
         dataset.wait_for(u64::MAX);
@@ -126,5 +127,21 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
             })?;
         print::err(&format!("Analysis report saved to {}\n", output.display()));
     }
-    Ok(())
+    match refused {
+        None => Ok(()),
+        Some(fault) => {
+            let (message, status) = failed_at(&fault);
+            let all = format!("aiperf validate {} shows every fault", found.name());
+            Err((format!("a run refuses these data, whose figures are above: {message}; {all}"), status))
+        }
+    }
+}
+
+/// The first record whose blocks cannot be made: it has figures all the same.
+fn blocks_fault(file: FileDataset) -> Option<DatasetError> {
+    let survey = Survey::new(1);
+    if let Ok(dataset) = input::survey(file, &survey) {
+        dataset.wait_for(u64::MAX);
+    }
+    survey.faults().0.into_iter().next()
 }

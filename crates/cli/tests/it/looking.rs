@@ -106,7 +106,7 @@ fn judged(folder: &Path, file: &str, kind: &str) -> [(Option<i32>, String); 3] {
 }
 
 #[test]
-fn what_a_run_refuses_is_neither_valid_nor_analyzed() {
+fn what_a_run_refuses_is_not_valid_and_no_analysis_of_it_is_a_success() {
     let folder = written(&[
         // One block at two sizes, and more blocks than the length has.
         (
@@ -129,6 +129,8 @@ fn what_a_run_refuses_is_neither_valid_nor_analyzed() {
         for said in [&analyzed.1, &played.1] {
             assert!(said.contains(&format!("{file}:{line}: ")) && said.contains(rule), "{said}");
         }
+        // Blocks of any size have figures.
+        assert_eq!(analyzed.1.contains("Total requests:"), rule.starts_with(['b', '3']), "{}", analyzed.1);
         // Each names its own flag.
         for said in [&valid.1, &analyzed.1] {
             assert!(!said.contains("--isl-block-size"), "{said}");

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use aiperf_tokenize::Text;
 use aiperf_tokenize::seed::{Streams, below};
 
-use crate::DatasetError;
 use crate::identity::Identity;
 use crate::index::{IDENTITY_RECORDS, row_fault};
 use crate::json::{self, Fault, Field};
@@ -15,6 +14,7 @@ use crate::open::Opening;
 use crate::prompt::Prompts;
 use crate::record::{Arranged, Problem, Row, Tally, changed};
 use crate::synthesis::{Plan, Reshape};
+use crate::{DatasetError, Survey};
 
 /// No model takes more; a prompt beyond this is a slip that would fill the memory.
 const LONGEST_INPUT: i64 = 20_000_000;
@@ -69,8 +69,9 @@ pub(crate) fn blocks(opening: &Opening<'_>) -> Result<(BlockCheck, BlockPrompts)
     let block_size = opening.block_size();
     let synthesis = &opening.file.synthesis;
     let reshape = synthesis.reshapes().then(|| Reshape::new(synthesis, block_size));
-    // Who only looks makes no prompts.
     let mut check = BlockCheck::new(block_size, prompts.is_some() || opening.context.survey.is_some());
+    // Who only looks makes no prompts.
+    check.against_others = opening.context.survey.is_none_or(Survey::checks_blocks);
     check.reshape = reshape.map(|reshape| Counting {
         reshape,
         variants: synthesis.prefix_root,
