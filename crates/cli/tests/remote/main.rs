@@ -4,6 +4,7 @@
 
 mod disk;
 mod formats;
+mod looking;
 mod machine;
 mod nginx;
 mod public_datasets;

@@ -3,7 +3,7 @@
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo};
 use serde_json::Value;
 
-use crate::remote::{Machine, stderr};
+use crate::machine::{Machine, stderr};
 
 const TRACE: &[u8] = b"{\"timestamp\":0,\"input_length\":8,\"output_length\":5,\"hash_ids\":[0,1]}\n\
 {\"timestamp\":105,\"input_length\":6,\"output_length\":2,\"hash_ids\":[0,2]}\n";
