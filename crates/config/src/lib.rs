@@ -15,11 +15,12 @@ pub use credential::{basic_credential, secrets_of_url};
 pub use format::FileFormat;
 pub use replay::{AgentReplay, SessionColumn, TraceReplay};
 pub use run::{
-    Arrival, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource, EndpointConfig,
-    EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, ImageFormat, ImageSampling, ImageSource,
-    IpVersion, LoadMode, Normal, OutputConfig, PhaseConfig, PublicDataset, RampTimes, RemoteDataset,
-    RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticAudio, SyntheticDataset,
-    SyntheticImages, SyntheticMedia, Target, TokenizerConfig, TokenizerSource, Ui,
+    Arrival, AudioFormat, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource,
+    EndpointConfig, EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, ImageFormat,
+    ImageSampling, ImageSource, IpVersion, LoadMode, Normal, OutputConfig, PhaseConfig, PublicDataset,
+    RampTimes, RemoteDataset, RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticAudio,
+    SyntheticDataset, SyntheticImages, SyntheticMedia, SyntheticVideo, Target, TokenizerConfig,
+    TokenizerSource, Ui, VideoContainer, VideoKind, VideoSound,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_text};
 pub use signed::{Signature, identity, moment, signature};

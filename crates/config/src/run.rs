@@ -363,7 +363,7 @@ pub struct SyntheticDataset {
     pub shared_system_prompt_length: Option<u32>,
     /// Tokens of a user message put before each conversation.
     pub user_context_prompt_length: Option<u32>,
-    /// Images and audio beside the text of each turn.
+    /// Images, audio and video beside the text of each turn.
     pub media: SyntheticMedia,
 }
 
@@ -374,6 +374,8 @@ pub struct SyntheticMedia {
     pub images: Option<SyntheticImages>,
     /// Audio clips.
     pub audio: Option<SyntheticAudio>,
+    /// Videos.
+    pub video: Option<SyntheticVideo>,
 }
 
 /// Generated images.
@@ -426,7 +428,7 @@ pub enum ImageFormat {
     Random,
 }
 
-/// Generated audio clips: noise in a WAV file.
+/// Generated audio clips: noise.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyntheticAudio {
     /// Clips of a turn, at least 1.
@@ -439,6 +441,90 @@ pub struct SyntheticAudio {
     pub depths: Vec<u8>,
     /// 1 or 2.
     pub channels: u8,
+    /// How they are encoded.
+    pub format: AudioFormat,
+}
+
+/// How generated audio clips are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AudioFormat {
+    /// PCM samples in a WAV file.
+    Wav,
+    /// MP3, by an installed encoder.
+    Mp3,
+}
+
+/// Generated videos, encoded by an installed ffmpeg.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SyntheticVideo {
+    /// Videos of a turn, at least 1.
+    pub count: u32,
+    /// Width, pixels, at least 1.
+    pub width: u16,
+    /// Height, pixels, at least 1.
+    pub height: u16,
+    /// Length, seconds; above 0.
+    pub seconds: f64,
+    /// Frames a second, at least 1.
+    pub fps: u32,
+    /// What they show.
+    pub kind: VideoKind,
+    /// The file they are in.
+    pub container: VideoContainer,
+    /// Their codec, as ffmpeg calls it.
+    pub codec: String,
+    /// Their sound.
+    pub sound: Option<VideoSound>,
+}
+
+impl SyntheticVideo {
+    /// Frames of a video, at least 1.
+    pub fn frames(&self) -> u64 {
+        ((self.seconds * f64::from(self.fps)) as u64).max(1)
+    }
+}
+
+/// What generated videos show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VideoKind {
+    /// Discs and a square that move over a black ground.
+    MovingShapes,
+    /// A dial on a grid, and the number of the frame.
+    GridClock,
+    /// Noise, new for each frame.
+    Noise,
+}
+
+/// The file that a generated video is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VideoContainer {
+    /// `WebM`.
+    Webm,
+    /// MP4.
+    Mp4,
+}
+
+impl VideoContainer {
+    /// As media types and ffmpeg call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            VideoContainer::Webm => "webm",
+            VideoContainer::Mp4 => "mp4",
+        }
+    }
+}
+
+/// The sound of generated videos: noise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VideoSound {
+    /// 1 or 2.
+    pub channels: u8,
+    /// Samples a second of each channel.
+    pub sample_rate: u32,
+    /// Bits of a sample before encoding: 8, 16, 24 or 32.
+    pub depth: u8,
+    /// Its codec, as ffmpeg calls it.
+    pub codec: String,
 }
 
 /// A file or folder to read.

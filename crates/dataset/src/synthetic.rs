@@ -2,18 +2,21 @@
 //! are and whoever makes it.
 
 mod audio;
+mod canvas;
 mod images;
 mod pictures;
+mod video;
 
 use std::sync::{Arc, OnceLock};
 
 use aiperf_config::{CacheBust, DatasetConfig, EndpointKind, Normal, SyntheticDataset, SyntheticMedia};
 use aiperf_tokenize::seed::{Stream, Streams, below, stream};
 use aiperf_tokenize::{Corpus, Text, Tokenizer};
-use aiperf_types::{Content, ContextMode, Conversation, Media, TextGroup, Turn};
+use aiperf_types::{Content, ContextMode, Conversation, TextGroup, Turn};
 
 use audio::Audio;
 use images::Images;
+use video::Video;
 
 use crate::file::Finish;
 use crate::prompt::corpus_kind;
@@ -42,6 +45,7 @@ struct Synthetic {
     contexts: Streams,
     images: Option<Images>,
     audio: Option<Audio>,
+    video: Option<Video>,
     system_message: Option<Arc<str>>,
     /// Turns of all entries; counted when first asked for.
     total: OnceLock<u64>,
@@ -80,7 +84,7 @@ pub(crate) fn open(
     }
     if shape.media != SyntheticMedia::default() && context.endpoint != EndpointKind::Chat {
         return unsuitable(format!(
-            "generated images and audio need an endpoint with messages, and {} has no place for them; use \
+            "generated images, audio and video need an endpoint with messages, and {} has no place for them; use \
              --endpoint-type chat",
             context.endpoint.name()
         ));
@@ -109,7 +113,8 @@ pub(crate) fn open(
         prefixes: (0..prefixes).map(|_| OnceLock::new()).collect(),
         contexts: streams("user_context"),
         images: shape.media.images.clone().map(|images| Images::new(images, streams)).transpose()?,
-        audio: shape.media.audio.clone().map(|audio| Audio::new(audio, streams)),
+        audio: shape.media.audio.clone().map(|audio| Audio::new(audio, streams)).transpose()?,
+        video: shape.media.video.clone().map(|video| Video::new(video, streams)).transpose()?,
         system_message,
         total: OnceLock::new(),
         before: OnceLock::new(),
@@ -215,18 +220,23 @@ impl Synthetic {
     }
 
     /// Makes the media of an entry, turn by turn.
-    fn media(&self, index: u64) -> impl FnMut(&mut Vec<Media>) -> Result<(), DatasetError> {
+    fn media(&self, index: u64) -> impl FnMut(&mut Turn) -> Result<(), DatasetError> {
         let mut images = self.images.as_ref().map(|images| {
             let before = if images.go_round() { self.turns_before(index) } else { 0 };
             (images, images.draws(index, before))
         });
         let mut audio = self.audio.as_ref().map(|audio| (audio, audio.draws(index)));
-        move |into| {
+        let mut video = self.video.as_ref().map(|video| (video, video.draws(index)));
+        move |turn| {
+            let Content::Parts { media, .. } = &mut turn.content else { return Ok(()) };
             if let Some((images, draws)) = &mut images {
-                images.turn(draws, into)?;
+                images.turn(draws, media)?;
             }
             if let Some((audio, draws)) = &mut audio {
-                audio.turn(draws, into);
+                turn.audio_seconds = audio.turn(draws, media)?;
+            }
+            if let Some((video, draws)) = &mut video {
+                video.turn(draws, media)?;
             }
             Ok(())
         }
@@ -286,9 +296,7 @@ impl Dataset for Synthetic {
                     ..self.turn(&mut lengths, &mut prompts, self.overhead.1, None)
                 }
             };
-            if let Content::Parts { media: into, .. } = &mut turn.content {
-                media(into)?;
-            }
+            media(&mut turn)?;
             turns.push(turn);
         }
         let user_context_message = self.shape.user_context_prompt_length.map(|length| {

@@ -69,6 +69,8 @@ pub(crate) enum Field {
     MaxTokens,
     /// Image parts.
     Images,
+    /// Audio that was sent, bits of seconds.
+    AudioSeconds,
     /// Usage: prompt.
     UsagePrompt,
     /// Usage: completion.
@@ -229,6 +231,7 @@ impl Facts {
         self.maybe(Field::OutputTokens, record.tokens.output);
         self.maybe(Field::ReasoningTokens, record.tokens.reasoning);
         self.maybe(Field::MaxTokens, record.request.max_tokens);
+        self.maybe(Field::AudioSeconds, record.request.audio_seconds.map(f64::to_bits));
         if record.request.num_images > 0 {
             self.set(Field::Images, i64::from(record.request.num_images));
         }

@@ -72,6 +72,8 @@ pub(crate) fn value<S: Source>(metric: Metric, facts: &S, context: &Context) -> 
 
         M::NumImages => raw(Field::Images),
         M::ImageThroughput => ratio(raw(Field::Images)? * NS_PER_SEC, latency(facts)?),
+        M::AudioDuration => bits(facts, Field::AudioSeconds),
+        M::Rtfx => ratio(bits(facts, Field::AudioSeconds)? * NS_PER_SEC, latency(facts)?),
         M::ImageLatency => Some(latency(facts)? / NS_PER_MS / raw(Field::Images)?),
 
         M::CreditDropLatency => raw(Field::SinceIssue).filter(|lag| *lag >= 0.0),

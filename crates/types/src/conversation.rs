@@ -60,6 +60,8 @@ pub struct Turn {
     pub extra_body: Option<Map<String, Value>>,
     /// Tokens of this turn's text by the run's tokenizer, when whoever made the text already knows.
     pub text_tokens: Option<u64>,
+    /// Length of its first audio clip, seconds, where whoever brought the clip knows.
+    pub audio_seconds: Option<f64>,
     /// Drop what was accumulated before this turn.
     pub reset_context: bool,
     /// Keep only so many of the messages that earlier turns brought, where answers are part of the data.

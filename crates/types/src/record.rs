@@ -264,6 +264,8 @@ pub struct RequestFacts {
     pub max_tokens: Option<u64>,
     /// Image parts.
     pub num_images: u32,
+    /// Length of the audio that was sent, seconds, where it is known.
+    pub audio_seconds: Option<f64>,
     /// Headers as sent, secrets redacted; filled only when an export wants them.
     pub headers: Option<Vec<(String, String)>>,
     /// The mark that keeps prefix caches from answering.

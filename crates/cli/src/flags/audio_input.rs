@@ -1,6 +1,6 @@
 //! Flags of the group "Audio Input".
 
-use super::{AT_LEAST_0, Flag, Group, Kind, Later};
+use super::{AT_LEAST_0, Flag, Group, Kind};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -29,8 +29,7 @@ pub(super) const FLAGS: &[Flag] = &[
         .value("FORMAT")
         .default("wav")
         .choices(&["wav", "mp3"])
-        .later(Later::MediaInput, &["mp3"])
-        .help("Format of clips"),
+        .help("Format of generated clips; mp3 needs the program lame or ffmpeg"),
     Flag::new("--audio-depths", &["--audio-depths"], Group::AudioInput, Kind::Texts)
         .value("BITS")
         .default("[16]")

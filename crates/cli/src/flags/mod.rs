@@ -229,8 +229,6 @@ pub enum Later {
     LengthPairs,
     /// Ranking endpoints.
     Rankings,
-    /// Generated images, audio and video.
-    MediaInput,
     /// The live API.
     LiveApi,
     /// The live view.
@@ -267,7 +265,6 @@ impl Later {
             Later::Scenarios => "scenarios",
             Later::LengthPairs => "distributions of lengths",
             Later::Rankings => "ranking endpoints",
-            Later::MediaInput => "generated images, audio and video",
             Later::LiveApi => "the live API",
             Later::LiveView => "the live view",
             Later::Telemetry => "server metrics and GPU telemetry",

@@ -11,7 +11,6 @@ use aiperf_source::Ask;
 
 use super::endpoint::duration;
 use super::{DatasetProbe, Note, agents, media, public, refuse_all, replay, synthesis, synthetic};
-use crate::flags::Later;
 use crate::remote;
 use crate::typed::Typed;
 use crate::usage::UsageError;
@@ -136,13 +135,6 @@ fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {
         "needs a fixed schedule",
         "add --input-file with a trace that has times, or drop it",
     )?;
-    if let Some(count) = typed.count("--video-batch-size") {
-        return Err(UsageError::ValueNotYet {
-            flag: typed.name("--video-batch-size").into(),
-            value: format!("{count} with generated data"),
-            what: Later::MediaInput.phrase().into(),
-        });
-    }
     Ok(())
 }
 

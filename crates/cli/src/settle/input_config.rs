@@ -224,6 +224,7 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
                 .maybe("prefix_prompts", has_prefixes.then_some(prefixes))
                 .maybe("images", images(typed, &synthetic.media))
                 .maybe("audio", audio(typed, &synthetic.media))
+                .maybe("video", video(typed, &synthetic.media))
                 .maybe(
                     "turns",
                     normal(typed, "--conversation-turn-mean", "--conversation-turn-stddev", 1.0, true),
@@ -292,6 +293,31 @@ fn audio(typed: &Typed, media: &SyntheticMedia) -> Option<Value> {
             .maybe("sample_rates", (!rates.is_empty()).then_some(rates))
             .maybe("depths", typed.has("--audio-depths").then(|| audio.depths.clone()))
             .maybe("channels", typed.count("--audio-num-channels"))
+            .done(),
+    )
+}
+
+fn video(typed: &Typed, media: &SyntheticMedia) -> Option<Value> {
+    let video = media.video.as_ref()?;
+    let sound = video.sound.as_ref().map(|_| {
+        Keys::default()
+            .maybe("channels", typed.count("--video-audio-num-channels"))
+            .maybe("sample_rate", typed.count("--video-audio-sample-rate"))
+            .maybe("codec", typed.text("--video-audio-codec"))
+            .maybe("depth", typed.text("--video-audio-depth").and_then(|depth| depth.parse::<u8>().ok()))
+            .done()
+    });
+    Some(
+        Keys::default()
+            .maybe("batch_size", typed.count("--video-batch-size"))
+            .set("width", video.width)
+            .set("height", video.height)
+            .maybe("duration", typed.number("--video-duration"))
+            .maybe("fps", typed.count("--video-fps"))
+            .maybe("synth_type", typed.text("--video-synth-type"))
+            .maybe("format", typed.text("--video-format"))
+            .maybe("codec", typed.text("--video-codec"))
+            .maybe("audio", sound)
             .done(),
     )
 }

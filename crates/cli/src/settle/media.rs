@@ -1,8 +1,8 @@
-//! Generated images and audio beside the text of each turn.
+//! Generated images, audio and video beside the text of each turn.
 
 use aiperf_config::{
-    EndpointKind, ImageFormat, ImageSampling, ImageSource, Normal, SyntheticAudio, SyntheticImages,
-    SyntheticMedia,
+    AudioFormat, EndpointKind, ImageFormat, ImageSampling, ImageSource, Normal, SyntheticAudio,
+    SyntheticImages, SyntheticMedia, SyntheticVideo, VideoContainer, VideoKind, VideoSound,
 };
 
 use super::dataset::to_u32;
@@ -40,6 +40,35 @@ const AUDIO: [&str; 7] = [
     "--audio-num-channels",
 ];
 
+const VIDEO_BATCH: &str = "--video-batch-size";
+const VIDEO_WIDTH: &str = "--video-width";
+const VIDEO_HEIGHT: &str = "--video-height";
+const DURATION: &str = "--video-duration";
+const FPS: &str = "--video-fps";
+const CHANNELS: &str = "--video-audio-num-channels";
+const SOUND_CODEC: &str = "--video-audio-codec";
+const SOUND_RATE: &str = "--video-audio-sample-rate";
+const SOUND_DEPTH: &str = "--video-audio-depth";
+/// Flags that ask for videos.
+const VIDEO: [&str; 12] = [
+    VIDEO_BATCH,
+    VIDEO_WIDTH,
+    VIDEO_HEIGHT,
+    DURATION,
+    FPS,
+    "--video-synth-type",
+    "--video-format",
+    "--video-codec",
+    CHANNELS,
+    SOUND_CODEC,
+    SOUND_RATE,
+    SOUND_DEPTH,
+];
+
+/// Sample rates that MP3 has, Hz.
+const MP3_RATES: [u32; 9] = [8000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000];
+/// No video has more frames a second.
+const MOST_FPS: u64 = 1000;
 /// The shortest clip, seconds.
 const SHORTEST: f64 = 0.01;
 /// No clip is longer on average, seconds.
@@ -52,16 +81,16 @@ const MOST_KHZ: f64 = 96.0;
 pub(super) fn settle(typed: &Typed, kind: EndpointKind) -> Result<SyntheticMedia, UsageError> {
     if kind != EndpointKind::Chat {
         let needs = format!("needs an endpoint with messages; {} has no place for it", kind.name());
-        for flags in [&IMAGES[..], &AUDIO] {
+        for flags in [&IMAGES[..], &AUDIO, &VIDEO] {
             refuse_all(typed, flags, &needs, "use --endpoint-type chat, or drop it")?;
         }
     }
-    Ok(SyntheticMedia { images: images(typed)?, audio: audio(typed)? })
+    Ok(SyntheticMedia { images: images(typed)?, audio: audio(typed)?, video: video(typed)? })
 }
 
 /// Refuses what shapes generated media where the data of `flag` bring their own. The sizes of batches are another matter.
 pub(super) fn refuse(typed: &Typed, flag: &str) -> Result<(), UsageError> {
-    for flags in [&IMAGES[1..], &AUDIO[1..]] {
+    for flags in [&IMAGES[1..], &AUDIO[1..], &VIDEO[1..]] {
         refuse_all(
             typed,
             flags,
@@ -163,12 +192,122 @@ fn audio(typed: &Typed) -> Result<Option<SyntheticAudio>, UsageError> {
     let depths = list(typed, "--audio-depths", |depth| {
         [8u8, 16, 24, 32].into_iter().find(|it| (f64::from(*it) - depth).abs() < 1e-9)
     })?;
+    let format = match typed.text("--audio-format") {
+        Some("mp3") => AudioFormat::Mp3,
+        _ => AudioFormat::Wav,
+    };
+    let sample_rates = if rates.is_empty() { vec![16_000] } else { rates };
+    if let (AudioFormat::Mp3, Some(rate)) =
+        (format, sample_rates.iter().find(|rate| !MP3_RATES.contains(rate)))
+    {
+        return Err(UsageError::combination(
+            format!("--audio-sample-rates {}: MP3 has no such rate", f64::from(*rate) / 1000.0),
+            format!(
+                "give one of {} kHz, or use --audio-format wav",
+                MP3_RATES.map(|rate| (f64::from(rate) / 1000.0).to_string()).join(", ")
+            ),
+        ));
+    }
     Ok(Some(SyntheticAudio {
         count: to_u32(typed, AUDIO_BATCH)(count)?,
         length: Normal { mean, stddev: typed.number("--audio-length-stddev").unwrap_or(0.0) },
-        sample_rates: if rates.is_empty() { vec![16_000] } else { rates },
+        sample_rates,
         depths: if depths.is_empty() { vec![16] } else { depths },
         channels: channels as u8,
+        format,
+    }))
+}
+
+fn video(typed: &Typed) -> Result<Option<SyntheticVideo>, UsageError> {
+    let Some(flag) = given(typed, &VIDEO) else { return Ok(None) };
+    let count = typed.count(VIDEO_BATCH).unwrap_or(1);
+    if count == 0 {
+        return Ok(None);
+    }
+    let side = |name: &'static str| match typed.count(name) {
+        None => Err(missing(typed, flag, name, "a video has a width and a height")),
+        Some(pixels) if pixels as f64 > LARGEST => Err(UsageError::combination(
+            format!("{name} {pixels} is more than {LARGEST} pixels"),
+            "give a smaller one",
+        )),
+        Some(pixels) => Ok(pixels as u16),
+    };
+    let (width, height) = (side(VIDEO_WIDTH)?, side(VIDEO_HEIGHT)?);
+    let seconds = typed.number(DURATION).unwrap_or(5.0);
+    if seconds > LONGEST {
+        return Err(UsageError::combination(
+            format!("{DURATION} {seconds} is more than {LONGEST} seconds"),
+            "give a shorter one",
+        ));
+    }
+    let fps = typed.count(FPS).unwrap_or(4);
+    if fps > MOST_FPS {
+        return Err(UsageError::combination(
+            format!("{FPS} {fps} is more than {MOST_FPS} frames a second"),
+            "give fewer",
+        ));
+    }
+    let container = match typed.text("--video-format") {
+        Some("mp4") => VideoContainer::Mp4,
+        _ => VideoContainer::Webm,
+    };
+    Ok(Some(SyntheticVideo {
+        count: to_u32(typed, VIDEO_BATCH)(count)?,
+        width,
+        height,
+        seconds,
+        fps: fps as u32,
+        kind: match typed.text("--video-synth-type") {
+            Some("grid-clock") => VideoKind::GridClock,
+            Some("noise") => VideoKind::Noise,
+            _ => VideoKind::MovingShapes,
+        },
+        container,
+        codec: typed.text("--video-codec").unwrap_or("libvpx-vp9").to_owned(),
+        sound: sound(typed, container)?,
+    }))
+}
+
+/// The sound of videos; none without channels.
+fn sound(typed: &Typed, container: VideoContainer) -> Result<Option<VideoSound>, UsageError> {
+    let channels = typed.count(CHANNELS).unwrap_or(0);
+    if channels == 0 {
+        return match given(typed, &[SOUND_CODEC, SOUND_RATE, SOUND_DEPTH]) {
+            None => Ok(None),
+            Some(flag) => Err(UsageError::combination(
+                format!("{flag} shapes the sound of a video, and {CHANNELS} 0 means it has none"),
+                format!("add {CHANNELS} 1 or 2, or drop {flag}"),
+            )),
+        };
+    }
+    if channels > 2 {
+        return Err(UsageError::combination(
+            format!("{CHANNELS} {channels} is neither mono nor stereo"),
+            "give 0, 1 or 2",
+        ));
+    }
+    let sample_rate = typed.count(SOUND_RATE).unwrap_or(44_100);
+    if !(1000..=384_000).contains(&sample_rate) {
+        return Err(UsageError::combination(
+            format!("{SOUND_RATE} {sample_rate} is not from 1000 to 384000 Hz"),
+            "give another rate",
+        ));
+    }
+    let codec = typed.text(SOUND_CODEC).unwrap_or(match container {
+        VideoContainer::Webm => "libvorbis",
+        VideoContainer::Mp4 => "libopus",
+    });
+    if container == VideoContainer::Webm && codec == "aac" {
+        return Err(UsageError::combination(
+            format!("{SOUND_CODEC} aac has no place in WebM"),
+            "give libvorbis or libopus, or add --video-format mp4",
+        ));
+    }
+    Ok(Some(VideoSound {
+        channels: channels as u8,
+        sample_rate: sample_rate as u32,
+        depth: typed.text(SOUND_DEPTH).and_then(|depth| depth.parse().ok()).unwrap_or(16),
+        codec: codec.to_owned(),
     }))
 }
 

@@ -14,6 +14,8 @@ const POOL: &str = "--input-file @random_pool.jsonl --custom-dataset-type random
 
 const IMAGES: &str = "--image-width-mean 8 --image-height-mean 8";
 const PICTURES: &str = "--image-width-mean 8 --image-height-mean 8 --image-source assets";
+const VIDEO: &str = "--video-width 8 --video-height 8";
+const SOUND: &str = "--video-width 8 --video-height 8 --video-audio-num-channels 1";
 const CLIPS: &str = "--audio-length-mean 1";
 
 /// Each flag with a value, and what must stand beside it.
@@ -133,6 +135,18 @@ const USES: &[(&str, &str)] = &[
     ("--audio-depths 8", CLIPS),
     ("--audio-sample-rates 8", CLIPS),
     ("--audio-num-channels 2", CLIPS),
+    ("--audio-format mp3", CLIPS),
+    ("--video-width 8 --video-height 8", ""),
+    ("--video-height 8 --video-width 8", ""),
+    ("--video-duration 1", VIDEO),
+    ("--video-fps 2", VIDEO),
+    ("--video-synth-type noise", VIDEO),
+    ("--video-format mp4", VIDEO),
+    ("--video-codec libx264", VIDEO),
+    ("--video-audio-num-channels 1", VIDEO),
+    ("--video-audio-codec libopus", SOUND),
+    ("--video-audio-sample-rate 8000", SOUND),
+    ("--video-audio-depth 8", SOUND),
     ("--log-level debug", ""),
     ("--verbose", ""),
     ("--extra-verbose", ""),
@@ -145,9 +159,8 @@ const USES: &[(&str, &str)] = &[
     ("--bind-address 127.0.0.1", ""),
 ];
 
-/// `--model` is needed, what the next two switch off is not collected yet anyway, and of the formats of audio there is
-/// one.
-const APART: [&str; 4] = ["--model", "--no-server-metrics", "--no-gpu-telemetry", "--audio-format"];
+/// `--model` is needed, and what the next two switch off is not collected yet anyway.
+const APART: [&str; 3] = ["--model", "--no-server-metrics", "--no-gpu-telemetry"];
 
 fn run(line: &str) -> String {
     let words = words(line);

@@ -17,3 +17,4 @@ mod refusals;
 mod support;
 mod synthesize_trace;
 mod synthetic_media;
+mod synthetic_media_programs;

@@ -1,4 +1,4 @@
-//! Generated images and audio, from the flags to the wire.
+//! Generated images, audio and video, from the flags to the wire.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -8,8 +8,18 @@ use serde_json::Value;
 use crate::support::{settle_line, settled};
 
 fn profile(arguments: &str, folder: &str, directory: &Path) -> Output {
+    profile_with(&[], arguments, folder, directory)
+}
+
+pub(crate) fn profile_with(
+    environment: &[(&str, &Path)],
+    arguments: &str,
+    folder: &str,
+    directory: &Path,
+) -> Output {
     Command::new(env!("CARGO_BIN_EXE_aiperf"))
         .env_clear()
+        .envs(environment.iter().copied())
         .args([
             "profile",
             "--model",
@@ -30,7 +40,7 @@ fn profile(arguments: &str, folder: &str, directory: &Path) -> Output {
 }
 
 /// The contents of all user messages, in the order of sessions and turns.
-fn contents(folder: &Path) -> Vec<Value> {
+pub(crate) fn contents(folder: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(folder.join("profile_export_raw.jsonl")).unwrap();
     let mut records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     records.sort_by_key(|record| {
@@ -46,7 +56,7 @@ fn contents(folder: &Path) -> Vec<Value> {
 #[test]
 fn each_turn_has_its_images_and_clips_and_they_come_again_on_other_threads() {
     let directory = tempfile::tempdir().unwrap();
-    let flags = "--random-seed 5 --num-conversations 6 --conversation-turn-mean 2 --image-width-mean 40 \
+    let flags = "--random-seed 5 --num-conversations 6 --num-dataset-entries 6 --conversation-turn-mean 2 --image-width-mean 40 \
                  --image-width-stddev 5 --image-height-mean 24 --image-batch-size 2 --image-format random \
                  --audio-length-mean 0.05 --audio-sample-rates 8 --audio-sample-rates 16 --audio-depths [8,24]";
     for (folder, more) in
@@ -74,6 +84,11 @@ fn each_turn_has_its_images_and_clips_and_they_come_again_on_other_threads() {
     let dataset = &summary["input_config"]["datasets"][0];
     assert_eq!(dataset["images"]["width"]["stddev"], 5.0);
     assert_eq!(dataset["audio"]["depths"], serde_json::json!([8, 24]));
+    // Each turn has one clip of 0.05 s and two images; the second request repeats those of the first.
+    let seconds = summary["audio_duration"]["avg"].as_f64().unwrap();
+    assert!((seconds - 0.05).abs() < 1e-6, "{seconds}");
+    assert_eq!(summary["num_images"]["avg"], 3.0);
+    assert!(summary["rtfx"]["max"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
@@ -86,7 +101,7 @@ fn pictures_go_round_in_the_order_of_their_names_whoever_makes_them() {
         std::fs::write(folder.join(name), grey_pixel(pixel)).unwrap();
     }
     std::fs::write(folder.join("damaged.png"), "words").unwrap();
-    let flags = "--random-seed 5 --num-conversations 70 --conversation-turn-mean 2 \
+    let flags = "--random-seed 5 --num-conversations 70 --num-dataset-entries 70 --conversation-turn-mean 2 \
                  --conversation-turn-stddev 1 --image-width-mean 2 --image-height-mean 2 --image-batch-size 2 \
                  --image-source pictures --image-source-sampling sequential-cycle";
     let urls = |name: &str, more: &str| {
@@ -140,7 +155,7 @@ fn grey_pixel(value: u8) -> Vec<u8> {
 #[test]
 fn images_and_clips_leave_the_texts_alone() {
     let directory = tempfile::tempdir().unwrap();
-    let flags = "--random-seed 5 --num-conversations 3 --concurrency 1";
+    let flags = "--random-seed 5 --num-conversations 3 --num-dataset-entries 3 --concurrency 1";
     for (folder, more) in
         [("plain", ""), ("media", "--image-width-mean 4 --image-height-mean 4 --audio-length-mean 0.02")]
     {
@@ -164,14 +179,37 @@ fn what_is_missing_or_out_of_range_is_named() {
         ("--audio-length-mean 1 --audio-depths 12", &["--audio-depths", "8, 16, 24 or 32"]),
         ("--audio-length-mean 1 --audio-sample-rates fast", &["--audio-sample-rates", "fast"]),
         ("--audio-length-mean 1 --audio-num-channels 3", &["--audio-num-channels 3"]),
-        ("--audio-length-mean 1 --audio-format mp3", &["--audio-format", "mp3", "not supported yet"]),
+        (
+            "--audio-length-mean 1 --audio-format mp3 --audio-sample-rates 96",
+            &["--audio-sample-rates 96", "MP3", "44.1, 48 kHz"],
+        ),
         ("--image-source assets", &["--image-source", "--image-width-mean"]),
         (
             "--image-width-mean 5 --image-height-mean 5 --image-source-sampling shuffle-cycle",
             &["--image-source-sampling", "--image-source noise", "assets"],
         ),
         ("--image-source assets --input-file @mooncake_hash.jsonl", &["--image-source", "--input-file"]),
-        ("--video-batch-size 1", &["--video-batch-size"]),
+        ("--video-batch-size 1", &["--video-batch-size", "--video-width"]),
+        ("--video-width 8", &["--video-width", "--video-height"]),
+        ("--video-height 8", &["--video-height", "--video-width"]),
+        ("--video-width 8 --video-height 20000", &["--video-height 20000", "16384"]),
+        ("--video-width 8 --video-height 8 --video-fps 5000", &["--video-fps 5000"]),
+        ("--video-width 8 --video-height 8 --video-duration 4000", &["--video-duration 4000"]),
+        (
+            "--video-width 8 --video-height 8 --video-audio-codec libopus",
+            &["--video-audio-codec", "--video-audio-num-channels 0"],
+        ),
+        ("--video-width 8 --video-height 8 --video-audio-num-channels 3", &["--video-audio-num-channels 3"]),
+        (
+            "--video-width 8 --video-height 8 --video-audio-num-channels 1 --video-audio-sample-rate 10",
+            &["--video-audio-sample-rate 10"],
+        ),
+        (
+            "--video-width 8 --video-height 8 --video-audio-num-channels 1 --video-audio-codec aac",
+            &["aac", "WebM", "--video-format mp4"],
+        ),
+        ("--video-width 8 --video-height 8 --endpoint-type embeddings", &["--video-width", "embeddings"]),
+        ("--video-fps 8 --input-file @mooncake_hash.jsonl", &["--video-fps", "--input-file"]),
         (
             "--image-width-mean 5 --image-height-mean 5 --endpoint-type completions",
             &["--image-width-mean", "completions"],
@@ -197,10 +235,48 @@ fn zero_is_off() {
         &["--image-batch-size", "0", "--image-width-mean", "5"],
         &["--audio-batch-size", "0"],
         &["--audio-length-mean", "0"],
+        &["--video-batch-size", "0", "--video-width", "5"],
     ] {
         let aiperf_config::DatasetSource::Synthetic(synthetic) = settled(line).config.dataset.source else {
             panic!("{line:?}")
         };
         assert_eq!(synthetic.media, aiperf_config::SyntheticMedia::default(), "{line:?}");
     }
+}
+
+#[test]
+fn videos_and_clips_have_the_documented_defaults() {
+    let line = ["--video-width", "8", "--video-height", "6", "--audio-length-mean", "1"];
+    let aiperf_config::DatasetSource::Synthetic(synthetic) = settled(&line).config.dataset.source else {
+        panic!()
+    };
+    let video = synthetic.media.video.unwrap();
+    assert_eq!((video.count, video.width, video.height), (1, 8, 6));
+    assert_eq!((video.seconds, video.fps, video.frames()), (5.0, 4, 20));
+    assert_eq!((video.kind, video.container.name()), (aiperf_config::VideoKind::MovingShapes, "webm"));
+    assert_eq!((video.codec.as_str(), video.sound), ("libvpx-vp9", None));
+    let audio = synthetic.media.audio.unwrap();
+    assert_eq!(
+        (audio.count, audio.sample_rates, audio.depths, audio.channels),
+        (1, vec![16_000], vec![16], 1)
+    );
+    let sound = |more: &[&str]| {
+        let line = [&line[..4], &["--video-audio-num-channels", "2"], more].concat();
+        let aiperf_config::DatasetSource::Synthetic(synthetic) = settled(&line).config.dataset.source else {
+            panic!()
+        };
+        synthetic.media.video.unwrap().sound.unwrap()
+    };
+    let webm = sound(&[]);
+    assert_eq!((webm.channels, webm.sample_rate, webm.depth), (2, 44_100, 16));
+    assert_eq!(
+        (webm.codec.as_str(), sound(&["--video-format", "mp4"]).codec.as_str()),
+        ("libvorbis", "libopus")
+    );
+    // Less than a frame is one.
+    let line = [&line[..4], &["--video-duration", "0.1"]].concat();
+    let aiperf_config::DatasetSource::Synthetic(synthetic) = settled(&line).config.dataset.source else {
+        panic!()
+    };
+    assert_eq!(synthetic.media.video.unwrap().frames(), 1);
 }

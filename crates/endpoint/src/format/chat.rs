@@ -63,7 +63,12 @@ pub(super) fn render(
 
     let tools = own_tools(turn).or_else(|| if fresh { None } else { history.tools.clone() });
     texts.list.extend(tools.as_ref().and_then(|tools| tools.text.clone()));
-    let mut rendered = Rendered { texts: texts.list, num_images: images, ..Rendered::default() };
+    let mut rendered = Rendered {
+        texts: texts.list,
+        num_images: images,
+        audio_seconds: turn.audio_seconds,
+        ..Rendered::default()
+    };
     let (overwritten, replaced) =
         finish(format, turn, tools.as_ref().map(|tools| tools.json.as_ref()), &mut out, &mut rendered);
 

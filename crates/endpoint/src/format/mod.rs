@@ -127,6 +127,8 @@ pub struct Rendered {
     pub max_tokens: Option<u64>,
     /// Image parts in the body.
     pub num_images: u32,
+    /// Length of the audio of the turn, seconds, where it is known.
+    pub audio_seconds: Option<f64>,
     /// The body asks for a streamed answer (`Accept: text/event-stream`).
     pub streaming: bool,
     /// What a next request of the conversation repeats.

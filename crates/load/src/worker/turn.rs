@@ -156,6 +156,7 @@ pub(super) async fn run(
             texts: if settings.want_texts { request.texts.clone() } else { Vec::new() },
             max_tokens: request.max_tokens,
             num_images: request.num_images,
+            audio_seconds: request.audio_seconds,
             headers: settings.want_headers.then(|| settings.head.shown(fields)),
             marker: prepared.marker.clone(),
         },
