@@ -239,14 +239,15 @@ fn schedule_time_that_was_given_up_is_told() {
     assert!(delivery["catch_up_sec"].as_f64().unwrap() > 0.1, "{delivery}");
 }
 
-/// Prompts that take longer than their requests: the slots of a closed loop stand idle.
+/// Prompts that take longer than their requests: the slots of a closed loop stand idle. Enough of them that a host
+/// which holds the network up for a while does not hide it.
 #[test]
 fn slots_that_stand_idle_are_told() {
     let place = Place::new();
     place
         .run(
             "mock://?ttft=0&itl=0&tokens=1&usage=off",
-            "--concurrency 4 --request-count 24 --isl 12000 --num-dataset-entries 24 --strict-load --export-level summary",
+            "--concurrency 4 --request-count 120 --isl 12000 --num-dataset-entries 120 --strict-load --export-level summary",
         )
         .with_code(3);
     let delivery = delivery(&place);
