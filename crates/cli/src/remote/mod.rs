@@ -250,15 +250,45 @@ pub(crate) fn check_first_record(
     format: FileFormat,
     block_size: Option<u32>,
 ) -> Result<(), SourceError> {
-    match crate::commands::first_record(path, format, block_size) {
-        Ok(()) => Ok(()),
-        Err(fault) => Err(Problem::Unreadable {
-            what: format!("it does not look like {}: {fault}", format.name()),
-            fix: "Choose another format with --custom-dataset-type, or ask the publisher to correct the data"
-                .into(),
+    let fault = if expands_without_end(path, format) {
+        "its first record does not end within 64 MiB".to_owned()
+    } else {
+        match crate::commands::first_record(path, format, block_size) {
+            Ok(()) => return Ok(()),
+            Err(fault) => fault.to_string(),
         }
-        .about(plan.reference.redacted())),
+    };
+    Err(Problem::Unreadable {
+        what: format!("it does not look like {}: {fault}", format.name()),
+        fix: "Choose another format with --custom-dataset-type, or ask the publisher to correct the data"
+            .into(),
     }
+    .about(plan.reference.redacted()))
+}
+
+/// Whether a file of lines is compressed, and what it begins with is larger than any record: it is not decompressed.
+fn expands_without_end(path: &Path, format: FileFormat) -> bool {
+    const STORED: usize = 8 << 20;
+    const MOST: usize = 64 << 20;
+    if !matches!(
+        aiperf_dataset::format(format).files,
+        aiperf_dataset::Files::Jsonl | aiperf_dataset::Files::Csv
+    ) {
+        return false;
+    }
+    let head = head_of(path, STORED);
+    head.is_some_and(|head| {
+        aiperf_dataset::decoded_head(&head).is_some_and(|text| text.len() >= MOST && !text.contains(&b'\n'))
+    })
+}
+
+/// The first bytes of a file.
+fn head_of(path: &Path, most: usize) -> Option<Vec<u8>> {
+    use std::io::Read as _;
+
+    let mut head = Vec::new();
+    std::fs::File::open(path).and_then(|file| file.take(most as u64).read_to_end(&mut head)).ok()?;
+    Some(head)
 }
 
 /// Whether the first record has a time, for a run that was told to go by it.
@@ -278,11 +308,7 @@ fn check_times(plan: &Plan, path: &Path, format: FileFormat) -> Result<(), Sourc
 
 /// Whether a file holds columns, whatever its name.
 fn holds_columns(path: &Path) -> bool {
-    use std::io::Read as _;
-
-    let mut head = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
-    read.is_ok() && aiperf_dataset::decoded_head(&head).is_none()
+    head_of(path, 8).is_some_and(|head| aiperf_dataset::decoded_head(&head).is_none())
 }
 
 fn is_columnar(name: &str) -> bool {

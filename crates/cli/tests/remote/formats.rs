@@ -37,7 +37,7 @@ const CASES: &[Case] = &[
     case("azure_llm_trace", "azure_llm.csv", &[]),
     case("baseten_trace", "baseten_minimal.parquet", &["--endpoint-type", "completions"]),
     case("sagemaker_data_capture", "sagemaker_capture.jsonl", &[]),
-    case("tracelab", "tracelab.jsonl", &[]),
+    case("tracelab", "tracelab.jsonl", &["--inter-turn-delay-cap-seconds", "0.01"]),
     case("weka_trace", "weka_trace.json", &["--inter-turn-delay-cap-seconds", "0.01"]),
     case("dag_jsonl", "dag.jsonl", &["--num-conversations", "1"]),
     case("speed_bench_qualitative", "speed_bench/qualitative.jsonl", &["--request-count", "2"]),
@@ -87,7 +87,7 @@ fn run(machine: &Machine, case: &Case, input: &str) -> (Vec<String>, Option<Stri
 }
 
 #[test]
-fn a_run_of_every_format_sends_the_same_from_the_disk_and_from_each_source() {
+fn every_format_is_among_the_cases() {
     let covered: Vec<&str> = CASES.iter().map(|case| case.format).collect();
     for format in aiperf_config::FileFormat::ALL {
         // One loader reads all of SPEED-Bench.
@@ -97,9 +97,31 @@ fn a_run_of_every_format_sends_the_same_from_the_disk_and_from_each_source() {
             format.name()
         );
     }
-    let moto = Moto::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
-    moto.run("s3.create_bucket(Bucket='formats')");
-    for (index, case) in CASES.iter().enumerate() {
+}
+
+#[test]
+fn a_run_sends_the_same_from_the_disk_and_from_a_server() {
+    compare(0);
+}
+
+#[test]
+fn a_run_sends_the_same_from_the_disk_and_from_s3() {
+    compare(1);
+}
+
+#[test]
+fn a_run_sends_the_same_from_the_disk_and_from_the_hub() {
+    compare(2);
+}
+
+/// Every third case, from the first on: each source meets every kind of data in a few formats.
+fn compare(first: usize) {
+    let moto = (first == 1).then(|| {
+        let moto = Moto::start(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        moto.run("s3.create_bucket(Bucket='formats')");
+        moto
+    });
+    for (index, case) in CASES.iter().enumerate().skip(first).step_by(3) {
         let local = data(case.data);
         let files = files(&local);
         let path = if local.is_dir() { "data".to_owned() } else { format!("data/{}", files[0].0) };
@@ -125,9 +147,8 @@ fn a_run_of_every_format_sends_the_same_from_the_disk_and_from_each_source() {
         let output = machine.aiperf(&["dataset", "publish-check", "set"]);
         assert_eq!(output.status.code(), Some(0), "{} {}: {}", case.format, case.data, stdout(&output));
         let expected = run(&machine, case, local.to_str().unwrap());
-        // The sources in turn: each meets every kind of data in a few formats.
-        let remote = match index % 3 {
-            0 if local.is_file() => {
+        let remote = match &moto {
+            None if first == 0 && local.is_file() => {
                 let bytes = files[0].1.clone();
                 let name = format!("/{}", files[0].0);
                 let url = name.clone();
@@ -139,7 +160,7 @@ fn a_run_of_every_format_sends_the_same_from_the_disk_and_from_each_source() {
                 });
                 run(&machine, case, &format!("{}{url}", server.url()))
             }
-            1 => {
+            Some(moto) => {
                 let keys: Vec<String> = entries.iter().map(|(name, _)| format!("{index}/{name}")).collect();
                 let objects = keys.iter().zip(&entries).map(|(key, (_, bytes))| (key.as_str(), *bytes));
                 moto.put("formats", &objects.collect::<Vec<_>>());
@@ -149,7 +170,7 @@ fn a_run_of_every_format_sends_the_same_from_the_disk_and_from_each_source() {
                 machine.set("AWS_SECRET_ACCESS_KEY", "b");
                 run(&machine, case, &format!("s3://formats/{index}/"))
             }
-            _ => {
+            None => {
                 let hub = StubHub::start(&[("org/set", StubRepo::new(&entries))]);
                 run(&Machine::new(&hub), case, "hf://org/set")
             }

@@ -2,10 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and that is what it is for")]
 
+mod canaries;
+mod checks;
 mod disk;
 mod formats;
 mod looking;
 mod machine;
+mod messages;
 mod nginx;
 mod public_datasets;
 mod public_sets;

@@ -230,52 +230,6 @@ fn publish_check_finds_what_would_not_run_in_the_words_of_a_run() {
     assert!(!text.contains("hf_abc"), "{text}");
 }
 
-/// No credential in any output, stream or cache file.
-#[test]
-fn canaries_stay_where_they_were_put() {
-    let hub = StubHub::start(&[
-        ("org/trace", StubRepo::new(&[("aiperf.json", MANIFEST), ("lfs:trace.jsonl", TRACE)])),
-        ("org/off", StubRepo { disabled: true, ..StubRepo::default() }),
-    ]);
-    for token in ["hf_good", "hf_canary"] {
-        let mut machine = Machine::new(&hub);
-        machine.set("HF_TOKEN", token);
-        let server = Server::start(|_| Answer::status(403).body(*b"no"));
-        let presigned = format!(
-            "{}/x.jsonl?X-Amz-Signature=canary1&X-Amz-Credential=canary2&X-Amz-Security-Token=canary3&part=1",
-            server.url()
-        );
-        let willing = Server::start(|request| Answer::file(request, &TRACE.into()).with("ETag", "\"a\""));
-        let readable = presigned.replace(&server.url(), &willing.url());
-        let mut said = String::new();
-        for arguments in [
-            &["--input-file", "hf://org/trace", "--log-level", "TRACE"][..],
-            &["--input-file", &readable, "--custom-dataset-type", "mooncake_trace", "--log-level", "TRACE"],
-            &["--input-file", "hf://org/none"],
-            &["--input-file", "hf://org/off"],
-            &["--input-file", "hf://org/trace/x"],
-            &["--input-file", &presigned, "--custom-dataset-type", "mooncake_trace"],
-            &["--input-file", "https://canary4:canary5@h/x"],
-        ] {
-            let output = machine.profile(arguments);
-            said += &stderr(&output);
-            said += &stdout(&output);
-        }
-        for command in ["resolve", "fetch"] {
-            let output = machine.aiperf(&["dataset", command, &presigned]);
-            said += &stderr(&output);
-            said += &stdout(&output);
-        }
-        let all = files_below(machine.home.path());
-        assert!(token != "hf_good" || all.len() > 5);
-        for path in all {
-            said += &String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default());
-        }
-        assert!(!said.contains("canary") && !said.contains("hf_good"), "{said}");
-        assert!(said.contains("part=1"));
-    }
-}
-
 #[test]
 fn the_example_of_the_documentation_replays_on_its_schedule_by_url() {
     let server = Server::start(|request| match request.path() {
@@ -384,72 +338,6 @@ fn a_killed_transfer_is_never_taken_for_a_file() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let shown: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(shown[0]["bytes"], TRACE.len() * 20_000);
-}
-
-#[test]
-fn one_fault_has_one_message_in_every_command() {
-    let file: &[(&str, &[u8])] = &[("x.jsonl", TRACE)];
-    let hub = StubHub::start(&[
-        ("org/bare", StubRepo::new(file)),
-        ("org/gated", StubRepo { gated: true, ..StubRepo::new(file) }),
-        ("org/bad", StubRepo::new(&[("aiperf.json", b"{\"path\": 1}"), ("x.jsonl", TRACE)])),
-        ("org/new", StubRepo::new(&[("aiperf.json", b"{\"requires\": {\"aiperf\": \">=99\"}}")])),
-        (
-            "org/splits",
-            StubRepo::new(&[
-                ("d/a-00000-of-00001.parquet", b"PAR1"),
-                ("d/b-00000-of-00001.parquet", b"PAR1"),
-            ]),
-        ),
-        ("org/empty", StubRepo::new(&[("x.jsonl", b"")])),
-    ]);
-    let server = Server::start(|request| match request.path() {
-        "/denied" => Answer::status(403),
-        _ => Answer::status(404),
-    });
-    let mut machine = Machine::new(&hub);
-    machine.variables.retain(|(name, _)| name != "HF_TOKEN");
-    let store = StubStore::start(&[("p/x.jsonl", TRACE)]);
-    machine.set("AWS_ENDPOINT_URL_S3", &store.endpoint());
-    machine.set("AWS_EC2_METADATA_DISABLED", "true");
-    for (reference, text) in [
-        ("s3://traces/p", "Add a / at its end"),
-        ("s3://traces/p/", "has no aiperf.json"),
-        ("s3://none/x.jsonl", "the bucket none was not found"),
-        ("hf://org", "the owner is missing"),
-        ("gs://b/x", "is not supported"),
-        ("hf://org/none", "was not found"),
-        ("hf://org/bare@v9/x.jsonl", "revision \"v9\" was not found"),
-        ("hf://org/bare/y.jsonl", "the path \"y.jsonl\""),
-        ("hf://org/bare", "has no aiperf.json"),
-        ("hf://org/gated/x.jsonl", "is gated"),
-        ("hf://org/bad", "aiperf.json is not valid"),
-        ("hf://org/new", "needs AIPerf >=99"),
-        ("hf://org/splits", "holds the splits a, b"),
-        ("hf://org/empty/x.jsonl", "is empty"),
-        ("hf://org/bare/aiperf.json", "names a manifest"),
-        (&format!("{}/x", server.url()), "was not found"),
-        (&format!("{}/denied", server.url()), "access was denied"),
-        (&format!("{}/denied?sig=canary&se=2020-01-01", server.url()), "the presigned URL has expired"),
-    ] {
-        let outputs = [
-            machine.profile(&["--input-file", reference]),
-            machine.aiperf(&["dataset", "resolve", reference]),
-            machine.aiperf(&["dataset", "fetch", reference]),
-        ];
-        let said: Vec<String> = outputs
-            .iter()
-            .map(|output| {
-                let talk = stderr(output);
-                let line = talk.lines().find(|line| line.starts_with("error: Cannot use "));
-                line.unwrap_or_else(|| panic!("{reference}: {talk}")).to_owned()
-            })
-            .collect();
-        assert!(said[0].contains(text) && said[0].ends_with('.'), "{}", said[0]);
-        assert!(said.iter().all(|line| *line == said[0]), "{said:#?}");
-        assert!(outputs.iter().all(|output| output.status.code() == Some(2)), "{said:#?}");
-        assert!(!said[0].contains("canary"));
-    }
 }
 
 fn with_store(store: &StubStore) -> Machine {

@@ -45,7 +45,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     if !directory.is_dir() {
         print::err(&format!(
             "error: {} is no folder; name the one with the aiperf.json\n",
-            directory.display()
+            aiperf_config::redact_text(&directory.display().to_string())
         ));
         return ExitStatus::Usage;
     }
@@ -82,7 +82,7 @@ struct Checked {
 fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
     let mut checked =
         Checked { findings: Vec::new(), suggested: None, has_manifest: directory.join(MANIFEST).is_file() };
-    sidecars(directory, endpoint, &mut checked.findings);
+    sidecars(directory, endpoint, all, &mut checked.findings);
     if !checked.has_manifest {
         checked.findings.push(Finding::error(
             MANIFEST,
@@ -123,7 +123,7 @@ fn access(path: &Path, endpoint: Option<&str>) -> Result<Plan, SourceError> {
 }
 
 /// Each sidecar, with the file that it belongs to.
-fn sidecars(directory: &Path, endpoint: Option<&str>, findings: &mut Vec<Finding>) {
+fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, findings: &mut Vec<Finding>) {
     for path in data::files_below(directory) {
         let name = data::relative(directory, &path);
         let Some(file) = name.strip_suffix(".aiperf.json") else { continue };
@@ -135,9 +135,21 @@ fn sidecars(directory: &Path, endpoint: Option<&str>, findings: &mut Vec<Finding
             ));
             continue;
         }
-        if let Err(error) = access(&directory.join(file), endpoint) {
-            findings.push(Finding::of(&name, &error.problem));
+        let path = directory.join(file);
+        let above = path.parent().unwrap_or(directory);
+        let mut found = Vec::new();
+        match access(&path, endpoint) {
+            Ok(plan) => data::check_beside(above, &plan, &name, all, &mut found),
+            Err(error) => found.push(Finding::of(&name, &error.problem)),
         }
+        // Faults of a sidecar in a folder below are named from the top.
+        let below = data::relative(directory, above);
+        for finding in &mut found {
+            if !below.is_empty() && !finding.file.starts_with(&below) {
+                finding.file = format!("{below}/{}", finding.file);
+            }
+        }
+        findings.append(&mut found);
     }
 }
 

@@ -49,10 +49,28 @@ pub(super) fn sha256(path: &Path) -> Option<String> {
     aiperf_source::sha256_of_file(path).ok()
 }
 
+/// Looks at the file of a sidecar as a run would that names it.
+pub(super) fn check_beside(
+    directory: &Path,
+    plan: &Plan,
+    sidecar: &str,
+    all: bool,
+    findings: &mut Vec<Finding>,
+) {
+    let read: Vec<PathBuf> = plan.paths().map(|path| directory.join(path)).collect();
+    if plan.promised_sha256().is_some() {
+        digest(plan, sidecar, &read, findings);
+    }
+    let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
+    if let Some(format) = format {
+        records(directory, plan, format, all, findings);
+    }
+}
+
 /// Looks at the data that a run would read.
 pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec<Finding>) {
     let read: Vec<PathBuf> = plan.paths().map(|path| directory.join(path)).collect();
-    digest(plan, &read, findings);
+    digest(plan, super::MANIFEST, &read, findings);
     let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
     if let Some(format) = format {
         records(directory, plan, format, all, findings);
@@ -84,19 +102,19 @@ pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec
     unread(directory, &read, findings);
 }
 
-fn digest(plan: &Plan, read: &[PathBuf], findings: &mut Vec<Finding>) {
+fn digest(plan: &Plan, manifest: &str, read: &[PathBuf], findings: &mut Vec<Finding>) {
     let [path] = read else { return };
     let Some(found) = sha256(path) else { return };
     match plan.promised_sha256() {
         None => findings.push(Finding::new(
             Level::Warning,
-            super::MANIFEST,
+            manifest,
             "it has no sha256, so that a damaged or replaced file is not noticed",
             format!("Add \"sha256\": \"{found}\""),
         )),
         Some(promised) if promised == found => {}
         Some(promised) => findings.push(Finding::error(
-            super::MANIFEST,
+            manifest,
             format!(
                 "sha256 does not match: the file has {}, and the manifest says {}",
                 &found[..12],
@@ -118,8 +136,10 @@ fn records(directory: &Path, plan: &Plan, format: FileFormat, all: bool, finding
     let (faults, count) = crate::commands::faults(&path, format, block_size, most, 10);
     for fault in &faults {
         let text = fault.to_string().replace(&format!("{}/", directory.display()), "");
+        // A fault names its file; one of the whole folder does not.
+        let file = plan.paths().find(|path| text.contains(path)).or_else(|| plan.paths().next());
         let mut finding = Finding::error(
-            &plan.paths().next().unwrap_or_default(),
+            &file.unwrap_or_default(),
             format!("it does not look like {}: {text}", format.name()),
             "Correct the record, or declare another format",
         );

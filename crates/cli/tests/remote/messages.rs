@@ -1,0 +1,250 @@
+//! One fault, one message: under `profile`, `dataset resolve` and `dataset fetch`.
+
+use std::process::Output;
+
+use aiperf_test_servers::{Answer, Server, StubHub, StubRepo, StubStore};
+use serde_json::json;
+
+use crate::machine::{MANIFEST, Machine, TRACE, stderr};
+
+/// Which commands meet a fault.
+#[derive(Clone, Copy, PartialEq)]
+enum Met {
+    /// All three.
+    ByAll,
+    /// Those that take this option: `fetch` has none.
+    With(&'static [&'static str]),
+    /// Those that download.
+    Downloading,
+}
+
+struct Row {
+    reference: String,
+    met: Met,
+    /// What went wrong, and the next step.
+    what: &'static str,
+    fix: &'static str,
+    code: i32,
+}
+
+fn row(reference: impl Into<String>, met: Met, what: &'static str, fix: &'static str, code: i32) -> Row {
+    Row { reference: reference.into(), met, what, fix, code }
+}
+
+/// Each command that meets the fault, all at once.
+fn outputs(machine: &Machine, row: &Row) -> Vec<Output> {
+    let reference = row.reference.as_str();
+    let more: &[&str] = match row.met {
+        Met::With(more) => more,
+        _ => &[],
+    };
+    let run = [
+        "profile",
+        "--model",
+        "m",
+        "--url",
+        "mock://",
+        "--output-artifact-dir",
+        "out",
+        "--input-file",
+        reference,
+    ];
+    let mut started = vec![machine.start(&[&run[..], more].concat())];
+    if row.met != Met::Downloading {
+        started.push(machine.start(&[&["dataset", "resolve", reference][..], more].concat()));
+    }
+    if !matches!(row.met, Met::With(_)) {
+        started.push(machine.start(&["dataset", "fetch", reference]));
+    }
+    started.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
+}
+
+fn check(machine: &Machine, rows: &[Row]) {
+    for row in rows {
+        let outputs = outputs(machine, row);
+        let said: Vec<String> = outputs
+            .iter()
+            .map(|output| {
+                let talk = stderr(output);
+                let line = talk.lines().find(|line| line.starts_with("error: Cannot use "));
+                line.unwrap_or_else(|| panic!("{}: {talk}", row.reference)).to_owned()
+            })
+            .collect();
+        assert!(said[0].contains(row.what) && said[0].contains(row.fix), "{}", said[0]);
+        assert!(said[0].ends_with('.') && !said[0].contains("canary"), "{}", said[0]);
+        assert!(said.iter().all(|line| *line == said[0]), "{said:#?}");
+        assert!(outputs.iter().all(|output| output.status.code() == Some(row.code)), "{said:#?}");
+        assert!(!machine.home.path().join("out").exists(), "{said:#?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_reference_or_its_source() {
+    use Met::{ByAll, With};
+
+    let file: &[(&str, &[u8])] = &[("lfs:x.jsonl", TRACE)];
+    let needs =
+        json!({"path": "x.jsonl", "format": "mooncake_trace", "requires": {"endpoint_types": ["rankings"]}});
+    let needs = needs.to_string();
+    let hub = StubHub::start(&[
+        ("org/bare", StubRepo::new(file)),
+        ("org/gated", StubRepo { gated: true, ..StubRepo::new(file) }),
+        ("org/off", StubRepo { disabled: true, ..StubRepo::new(file) }),
+        ("org/bad", StubRepo::new(&[("aiperf.json", b"{\"path\": 1}"), ("lfs:x.jsonl", TRACE)])),
+        ("org/new", StubRepo::new(&[("aiperf.json", b"{\"requires\": {\"aiperf\": \">=99\"}}")])),
+        ("org/needs", StubRepo::new(&[("aiperf.json", needs.as_bytes()), ("lfs:x.jsonl", TRACE)])),
+        ("org/good", StubRepo::new(&[("aiperf.json", MANIFEST), ("lfs:trace.jsonl", TRACE)])),
+        (
+            "org/splits",
+            StubRepo::new(&[
+                ("lfs:d/a-00000-of-00001.parquet", b"PAR1"),
+                ("lfs:d/b-00000-of-00001.parquet", b"PAR1"),
+            ]),
+        ),
+        ("org/sets", StubRepo::new(&[("lfs:a/0.parquet", b"PAR1"), ("lfs:b/0.parquet", b"PAR1")])),
+        ("org/empty", StubRepo::new(&[("lfs:x.jsonl", b"")])),
+    ]);
+    let server = Server::start(|request| match request.path() {
+        "/denied" => Answer::status(403),
+        "/moved" => Answer::status(302).with("Location", "ftp://h/x"),
+        "/busy" => Answer::status(503).with("Retry-After", "0"),
+        "/limited" => Answer::status(429).with("Retry-After", "7200"),
+        _ => Answer::status(404),
+    });
+    let mut machine = Machine::new(&hub);
+    machine.variables.retain(|(name, _)| name != "HF_TOKEN");
+    let store = StubStore::start(&[("p/x.jsonl", TRACE)]);
+    machine.set("AWS_ENDPOINT_URL_S3", &store.endpoint());
+    machine.set("AWS_EC2_METADATA_DISABLED", "true");
+    let url = |path: &str| format!("{}{path}", server.url());
+    let typed = With(&["--custom-dataset-type", "single_turn"]);
+    check(
+        &machine,
+        &[
+            row("s3://traces/p", ByAll, "was not found", "Add a / at its end", 2),
+            row("s3://traces/p/", ByAll, "has no aiperf.json", "Point at one file", 2),
+            row("s3://none/x.jsonl", ByAll, "the bucket none was not found", "Check its spelling", 2),
+            row("hf://org", ByAll, "the owner is missing", "hf://<org>/<repo>", 2),
+            row("gs://b/x", ByAll, "gs:// is not supported", "hf://, s3://, https://, http://", 2),
+            row("hf://org/none", ByAll, "was not found", "needs a token in HF_TOKEN", 2),
+            row("hf://org/bare@v9/x.jsonl", ByAll, "revision \"v9\" was not found", "%2F", 2),
+            row("hf://org/bare/y.jsonl", ByAll, "the path \"y.jsonl\"", "Check the spelling", 2),
+            row("hf://org/bare", ByAll, "has no aiperf.json", "Point at one file", 2),
+            row(
+                "hf://org/gated/x.jsonl",
+                ByAll,
+                "is gated",
+                "Accept its terms on the Hub, then set HF_TOKEN",
+                2,
+            ),
+            row("hf://org/off", ByAll, "access was denied: ", "Ask its owner", 2),
+            row("hf://org/bad", ByAll, "aiperf.json is not valid: ", "Ask the publisher to correct it", 2),
+            row("hf://org/new", ByAll, "needs AIPerf >=99", "Use a version of AIPerf that is >=99", 2),
+            row(
+                "hf://org/needs",
+                With(&["--endpoint-type", "chat"]),
+                "supports endpoint types rankings",
+                "Change --endpoint-type",
+                2,
+            ),
+            row(
+                "hf://org/good",
+                typed,
+                "declares format mooncake_trace but --custom-dataset-type is single_turn",
+                "Drop",
+                2,
+            ),
+            row(
+                "hf://org/splits",
+                ByAll,
+                "holds the splits a, b",
+                "Use one split's shard, e.g. hf://datasets/org/splits/d/a-",
+                2,
+            ),
+            row(
+                "hf://org/sets",
+                ByAll,
+                "has several datasets under ",
+                "Use one of: hf://datasets/org/sets/a, ",
+                2,
+            ),
+            row(
+                "hf://org/sets/a/0.parquet",
+                With(&["--custom-dataset-type", "inputs_json"]),
+                "inputs_json does not read parquet files",
+                "Convert the data to JSONL",
+                2,
+            ),
+            row("hf://org/empty/x.jsonl", ByAll, "is empty", "Ask the publisher", 2),
+            row("hf://org/bare/aiperf.json", ByAll, "names a manifest", "Name the folder", 2),
+            row(url("/x"), ByAll, "was not found", "Check the spelling of the URL", 2),
+            row(url("/denied"), ByAll, "access was denied: ", "Use a public URL", 2),
+            row(
+                url("/denied?sig=canary&se=2020-01-01"),
+                ByAll,
+                "access was denied: the presigned URL has expired (at 2020-01-01T00:00:00.000000Z UTC)",
+                "Generate a new URL",
+                2,
+            ),
+            row(url("/moved"), ByAll, "the redirect of 127.0.0.1:", "Use the address that it leads to", 1),
+            row(url("/busy"), ByAll, "the server answered 503 to ", "Retry later", 1),
+            row(url("/limited"), ByAll, "it is rate limited for 7200 s", "Retry later, in 7200 s", 1),
+            row("http://127.0.0.1:9/x", ByAll, "could not connect to 127.0.0.1:9: ", "Check the network", 1),
+        ],
+    );
+    // None of it was told after a byte of the data.
+    assert!(hub.storage_log().is_empty());
+    machine.set("HF_ENDPOINT", &server.url());
+    check(&machine, &[row("hf://org/x", ByAll, "was not found", "HF_TOKEN", 2)]);
+    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
+    let offline = "was not found: it is not in the cache and offline mode is on";
+    check(&machine, &[row("hf://org/bare/x.jsonl", ByAll, offline, "download it once online", 2)]);
+}
+
+#[test]
+fn what_goes_wrong_with_a_download() {
+    let bad = json!({"path": "x.jsonl", "format": "mooncake_trace", "sha256": "a".repeat(64)}).to_string();
+    let other = json!({"path": "x.jsonl", "format": "single_turn"}).to_string();
+    let store = StubStore::start(&[
+        ("bad/aiperf.json", bad.as_bytes()),
+        ("bad/x.jsonl", TRACE),
+        ("other/aiperf.json", other.as_bytes()),
+        ("other/x.jsonl", TRACE),
+    ]);
+    let server = Server::start(|request| {
+        let whole = Answer::file(request, &TRACE.into()).with("ETag", "W/\"a\"");
+        match (request.path(), request.method.as_str()) {
+            ("/short", "GET") if request.range().is_none() => Answer { cut_after: Some(20), ..whole },
+            ("/new", "GET") => Answer::file(request, &TRACE.into()).with("ETag", "\"b\""),
+            ("/short" | "/new" | "/fine", _) => whole,
+            _ => Answer::status(404),
+        }
+    });
+    let mut machine = Machine::bare();
+    machine.set("AWS_ENDPOINT_URL_S3", &store.endpoint());
+    machine.set("AWS_EC2_METADATA_DISABLED", "true");
+    let url = |path: &str| format!("{}{path}", server.url());
+    let met = Met::Downloading;
+    check(
+        &machine,
+        &[
+            row("s3://traces/bad/", met, "sha256 does not match: bad/x.jsonl has ", "Tell the publisher", 2),
+            row("s3://traces/other/", met, "does not look like single_turn", "Choose another format", 2),
+            row(url("/new"), met, "changed after AIPerf pinned its version", "Run again", 1),
+            row(url("/short"), met, "the transfer was cut short: ", "Run again", 1),
+        ],
+    );
+    let blocked = machine.home.path().join("blocked");
+    std::fs::write(&blocked, "x").unwrap();
+    machine.set("AIPERF_DATASET_REMOTE_CACHE_DIR", blocked.to_str().unwrap());
+    check(
+        &machine,
+        &[row(
+            url("/fine"),
+            met,
+            "cannot write ",
+            "set AIPERF_DATASET_REMOTE_CACHE_DIR to another directory",
+            1,
+        )],
+    );
+}
