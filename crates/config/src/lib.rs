@@ -4,6 +4,7 @@
 mod cache_bust;
 mod credential;
 mod format;
+mod lengths;
 mod replay;
 mod run;
 mod secret;
@@ -13,13 +14,16 @@ mod tuning;
 pub use cache_bust::CacheBust;
 pub use credential::{basic_credential, secrets_of_url};
 pub use format::FileFormat;
+#[cfg(any(test, feature = "fuzzing"))]
+pub use lengths::fuzz_length_pairs;
+pub use lengths::{LengthPair, LengthPairs, LengthPairsError, LengthRange, Lengths, RandomStyle};
 pub use replay::{AgentReplay, SessionColumn, TraceReplay};
 pub use run::{
     Arrival, AudioFormat, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource,
     EndpointConfig, EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, ImageFormat,
     ImageSampling, ImageSource, IpVersion, LoadMode, Normal, OutputConfig, PhaseConfig, PublicDataset,
     RampTimes, RemoteDataset, RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticAudio,
-    SyntheticDataset, SyntheticImages, SyntheticMedia, SyntheticVideo, Target, TokenizerConfig,
+    SyntheticDataset, SyntheticImages, SyntheticMedia, SyntheticRankings, SyntheticVideo, Target, TokenizerConfig,
     TokenizerSource, Ui, VideoContainer, VideoKind, VideoSound,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_text};

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use crate::{AgentReplay, CacheBust, FileFormat, Secret, SecretUrl, TraceReplay, Tuning};
+use crate::{
+    AgentReplay, CacheBust, FileFormat, Lengths, RandomStyle, Secret, SecretUrl, TraceReplay, Tuning,
+};
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug)]
@@ -123,16 +125,40 @@ pub enum EndpointKind {
     Completions,
     /// `POST /v1/embeddings`
     Embeddings,
+    /// `POST /v2/rerank`
+    CohereRankings,
+    /// `POST /rerank`
+    HfTeiRankings,
+    /// `POST /v1/ranking`
+    NimRankings,
 }
 
 impl EndpointKind {
+    /// Every type.
+    pub const ALL: [EndpointKind; 6] = [
+        EndpointKind::Chat,
+        EndpointKind::Completions,
+        EndpointKind::Embeddings,
+        EndpointKind::CohereRankings,
+        EndpointKind::HfTeiRankings,
+        EndpointKind::NimRankings,
+    ];
+
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             EndpointKind::Chat => "chat",
             EndpointKind::Completions => "completions",
             EndpointKind::Embeddings => "embeddings",
+            EndpointKind::CohereRankings => "cohere-rankings",
+            EndpointKind::HfTeiRankings => "hf-tei-rankings",
+            EndpointKind::NimRankings => "nim-rankings",
         }
+    }
+
+    /// The type with this name.
+    pub fn named(name: &str) -> Option<EndpointKind> {
+        EndpointKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// Path below the base URL.
@@ -141,17 +167,25 @@ impl EndpointKind {
             EndpointKind::Chat => "/v1/chat/completions",
             EndpointKind::Completions => "/v1/completions",
             EndpointKind::Embeddings => "/v1/embeddings",
+            EndpointKind::CohereRankings => "/v2/rerank",
+            EndpointKind::HfTeiRankings => "/rerank",
+            EndpointKind::NimRankings => "/v1/ranking",
         }
     }
 
     /// Whether answers can be streamed.
     pub fn can_stream(self) -> bool {
-        self != EndpointKind::Embeddings
+        self.produces_tokens()
     }
 
     /// Whether answers are text made of tokens.
     pub fn produces_tokens(self) -> bool {
-        self != EndpointKind::Embeddings
+        matches!(self, EndpointKind::Chat | EndpointKind::Completions)
+    }
+
+    /// Whether a request asks which of several passages fit a query best.
+    pub fn ranks(self) -> bool {
+        matches!(self, EndpointKind::CohereRankings | EndpointKind::HfTeiRankings | EndpointKind::NimRankings)
     }
 
     /// Whether the input is text that is counted in tokens.
@@ -169,6 +203,9 @@ impl EndpointKind {
         match self {
             EndpointKind::Chat | EndpointKind::Completions => "LLM Metrics",
             EndpointKind::Embeddings => "Embeddings Metrics",
+            EndpointKind::CohereRankings | EndpointKind::HfTeiRankings | EndpointKind::NimRankings => {
+                "Rankings Metrics"
+            }
         }
     }
 }
@@ -347,8 +384,10 @@ pub struct PublicDataset {
 pub struct SyntheticDataset {
     /// Number of conversations.
     pub entries: u64,
-    /// Input length of a turn, tokens.
-    pub isl: Normal,
+    /// Tokens of a turn and of its answer.
+    pub lengths: Lengths,
+    /// Whose random prompts and ranges of lengths are imitated.
+    pub random_style: RandomStyle,
     /// Turns of a conversation.
     pub turns: Normal,
     /// Delay before a turn after the first, ms.
@@ -365,6 +404,39 @@ pub struct SyntheticDataset {
     pub user_context_prompt_length: Option<u32>,
     /// Images, audio and video beside the text of each turn.
     pub media: SyntheticMedia,
+    /// What there is to rank, in place of those texts; only with an endpoint that ranks.
+    pub rankings: Option<SyntheticRankings>,
+}
+
+/// A query and the passages that are to be ranked by it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SyntheticRankings {
+    /// Number of passages, at least 1.
+    pub passages: Normal,
+    /// Tokens of a passage.
+    pub passage_tokens: Normal,
+    /// Tokens of the query.
+    pub query_tokens: Normal,
+}
+
+impl SyntheticDataset {
+    /// Conversations of one turn of this length, with every option at its default.
+    pub fn new(entries: u64, isl: Normal) -> SyntheticDataset {
+        SyntheticDataset {
+            entries,
+            lengths: Lengths::Normal(isl),
+            random_style: RandomStyle::default(),
+            turns: Normal { mean: 1.0, stddev: 0.0 },
+            turn_delay: Normal { mean: 0.0, stddev: 0.0 },
+            turn_delay_ratio: 1.0,
+            batch_size: 1,
+            prefix_pool: None,
+            shared_system_prompt_length: None,
+            user_context_prompt_length: None,
+            media: SyntheticMedia::default(),
+            rankings: None,
+        }
+    }
 }
 
 /// Generated media of a turn.

@@ -20,19 +20,7 @@ fn file(path: &Path, format: FileFormat) -> DatasetSource {
 }
 
 fn synthetic(isl: f64) -> DatasetSource {
-    let none = Normal { mean: 0.0, stddev: 0.0 };
-    DatasetSource::Synthetic(SyntheticDataset {
-        entries: 10_000,
-        isl: Normal { mean: isl, stddev: 0.0 },
-        turns: Normal { mean: 1.0, stddev: 0.0 },
-        turn_delay: none,
-        turn_delay_ratio: 1.0,
-        batch_size: 1,
-        prefix_pool: None,
-        shared_system_prompt_length: None,
-        user_context_prompt_length: None,
-        media: aiperf_config::SyntheticMedia::default(),
-    })
+    DatasetSource::Synthetic(SyntheticDataset::new(10_000, Normal { mean: isl, stddev: 0.0 }))
 }
 
 fn context(tokenizer: &Tokenizer) -> OpenContext<'_> {

@@ -130,6 +130,18 @@ pub enum Note {
         /// The flag that leaves it to the user.
         flag: &'static str,
     },
+    /// Random prompts are not those of the benchmark that is imitated: only conversations of one text can be.
+    NotImitated {
+        /// The benchmark.
+        benchmark: &'static str,
+    },
+    /// The seed is more than the imitated benchmark takes.
+    SeedFolded {
+        /// The seed.
+        seed: u64,
+        /// The seed that gives the same prompts there.
+        folded: u32,
+    },
 }
 
 impl Note {
@@ -230,6 +242,15 @@ impl fmt::Display for Note {
                 f,
                 "--extra-inputs sets `{key}`, and the rows of the trace overwrite it; {flag} leaves it to --extra-inputs"
             ),
+            Note::NotImitated { benchmark } => write!(
+                f,
+                "conversations of several texts have random prompts of our own drawing, not those of the {benchmark} \
+                 benchmark with this seed"
+            ),
+            Note::SeedFolded { seed, folded } => write!(
+                f,
+                "--random-seed {seed} is more than the sglang benchmark takes; its prompts are those of seed {folded}"
+            ),
             Note::PayloadNotStreaming => f.write_str(
                 "--streaming is set, but an authored body lacks \"stream\": true; such answers will not be streamed",
             ),
@@ -300,6 +321,18 @@ mod tests {
                 "left out: a.png",
             ),
             (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
+            (
+                Note::NotImitated { benchmark: "vllm" },
+                NoteLevel::Warning,
+                "several texts",
+                "not those of the vllm benchmark",
+            ),
+            (
+                Note::SeedFolded { seed: 1 << 32, folded: 1 },
+                NoteLevel::Warning,
+                "--random-seed 4294967296",
+                "those of seed 1",
+            ),
             (
                 Note::SplitsDropped { dropped: vec!["test".into(), "validation".into()] },
                 NoteLevel::Info,

@@ -4,18 +4,28 @@
 mod audio;
 mod canvas;
 mod images;
+mod imitation;
+mod lengths;
 mod pictures;
+mod rankings;
 mod video;
 
 use std::sync::{Arc, OnceLock};
 
-use aiperf_config::{CacheBust, DatasetConfig, EndpointKind, Normal, SyntheticDataset, SyntheticMedia};
+use aiperf_config::{
+    CacheBust, Corpus as CorpusChoice, DatasetConfig, EndpointKind, RandomStyle, SyntheticDataset,
+    SyntheticMedia,
+};
+use aiperf_tokenize::corpus::Pool;
 use aiperf_tokenize::seed::{Stream, Streams, below, stream};
 use aiperf_tokenize::{Corpus, Text, Tokenizer};
 use aiperf_types::{Content, ContextMode, Conversation, TextGroup, Turn};
 
 use audio::Audio;
 use images::Images;
+use imitation::Imitation;
+use lengths::{EntryLengths, LengthDraws};
+use rankings::Rankings;
 use video::Video;
 
 use crate::file::Finish;
@@ -37,7 +47,11 @@ struct Synthetic {
     delays: Streams,
     /// No delay is longer, ms.
     delay_cap_ms: f64,
-    lengths: Streams,
+    lengths: LengthDraws,
+    /// Makes prompts and lengths instead, where they are to be those of another benchmark.
+    imitation: Option<Imitation>,
+    /// Makes what there is to rank, in place of prompts.
+    rankings: Option<Rankings>,
     prompts: Streams,
     prefix_choice: Streams,
     prefix_texts: Streams,
@@ -51,6 +65,7 @@ struct Synthetic {
     total: OnceLock<u64>,
     /// Turns before every entry whose number is a multiple of [`STRIDE`]; counted when first asked for.
     before: OnceLock<Box<[u64]>>,
+    notes: Vec<Note>,
     finish: Finish,
 }
 
@@ -89,7 +104,11 @@ pub(crate) fn open(
             context.endpoint.name()
         ));
     }
-    let corpus = Corpus::open(corpus_kind(config.corpus.unwrap_or_default()), tokenizer);
+    let corpus = match config.corpus.unwrap_or_default() {
+        CorpusChoice::Random => Corpus::random(pool_of(shape.random_style), tokenizer),
+        choice => Corpus::open(corpus_kind(choice), tokenizer),
+    };
+    lengths::check(shape, tokenizer)?;
     let streams = |name: &str| Streams::new(context.seed, &format!("dataset.{name}"));
     let mark = mark_tokens(config, tokenizer);
     let in_system =
@@ -101,12 +120,17 @@ pub(crate) fn open(
     });
     let (first, later) = overhead(tokenizer, context);
     let (prefixes, _) = shape.prefix_pool.unwrap_or_default();
+    let first = first + turn_mark;
+    let (plan, notes) = imitation::plan(shape, config.corpus, context, first);
+    let special = tokenizer.num_special_tokens_to_add();
     let dataset = Synthetic {
-        overhead: (first + turn_mark, later),
+        overhead: (first, later),
         turns: streams("turns"),
         delays: streams("delays"),
         delay_cap_ms: config.inter_turn_delay_cap.map_or(f64::INFINITY, |cap| cap.as_secs_f64() * 1000.0),
-        lengths: streams("input_length"),
+        lengths: LengthDraws::new(&shape.lengths, shape.random_style, special, streams),
+        rankings: shape.rankings.map(|shape| Rankings::new(shape, streams)),
+        imitation: plan.map(|plan| Imitation::new(&plan, &corpus, streams)),
         prompts: streams("prompts"),
         prefix_choice: streams("prefix_choice"),
         prefix_texts: streams("prefixes"),
@@ -117,6 +141,7 @@ pub(crate) fn open(
         video: shape.media.video.clone().map(|video| Video::new(video, streams)).transpose()?,
         system_message,
         total: OnceLock::new(),
+        notes,
         before: OnceLock::new(),
         corpus,
         shape: shape.clone(),
@@ -135,6 +160,14 @@ pub(crate) fn open(
         ));
     }
     Ok(Arc::new(dataset))
+}
+
+/// The tokens of random prompts in this style.
+fn pool_of(style: RandomStyle) -> Pool {
+    match style {
+        RandomStyle::Vllm => Pool::Ordinary,
+        RandomStyle::Sglang => Pool::Decodable,
+    }
 }
 
 /// Tokens of a mark against prefix caches, which is part of the length asked for: the mean, since its digits differ from
@@ -207,11 +240,6 @@ impl Synthetic {
         Some(move || (whole(&mut stream, normal, 0) as f64 * ratio).min(cap))
     }
 
-    /// A length without what the server adds; at least `floor`.
-    fn length(stream: &mut Stream, isl: Normal, overhead: u64, floor: u64) -> u64 {
-        whole(stream, isl, 1).saturating_sub(overhead).max(floor)
-    }
-
     fn prefix(&self, index: u64) -> Option<&Text> {
         let (count, length) = self.shape.prefix_pool?;
         let choice = below(&mut self.prefix_choice.at(index), u64::from(count));
@@ -242,12 +270,19 @@ impl Synthetic {
         }
     }
 
-    fn turn(&self, lengths: &mut Stream, prompts: &mut Stream, overhead: u64, prefix: Option<&Text>) -> Turn {
+    fn turn(
+        &self,
+        lengths: &mut EntryLengths<'_>,
+        prompts: &mut Stream,
+        overhead: u64,
+        prefix: Option<&Text>,
+    ) -> Turn {
         let floor = u64::from(prefix.is_none());
+        let max_tokens = lengths.turn();
         let mut contents = Vec::with_capacity(self.shape.batch_size.max(1) as usize);
         let mut tokens = 0;
         for _ in 0..self.shape.batch_size.max(1) {
-            let length = Synthetic::length(lengths, self.shape.isl, overhead, floor);
+            let length = lengths.text(overhead, floor);
             let text = match prefix {
                 None => self.corpus.exact_text(prompts, length),
                 Some(prefix) => self.corpus.exact_text_after(prefix, prompts, length),
@@ -258,6 +293,21 @@ impl Synthetic {
         Turn {
             content: Content::Parts { texts: vec![TextGroup { name: None, contents }], media: Vec::new() },
             text_tokens: Some(tokens),
+            max_tokens,
+            ..Turn::default()
+        }
+    }
+
+    /// The one turn of an entry whose text is that of another benchmark.
+    fn imitated_turn(imitation: &Imitation, index: u64) -> Turn {
+        let (text, max_tokens) = imitation.request(index);
+        Turn {
+            content: Content::Parts {
+                texts: vec![TextGroup { name: None, contents: vec![text.text.into()] }],
+                media: Vec::new(),
+            },
+            text_tokens: Some(text.tokens),
+            max_tokens: Some(max_tokens),
             ..Turn::default()
         }
     }
@@ -283,12 +333,16 @@ impl Dataset for Synthetic {
     fn build(&self, index: u64) -> Result<Conversation, DatasetError> {
         let count = self.turns(index);
         let mut delays = self.delays(index);
-        let mut lengths = self.lengths.at(index);
+        let mut lengths = self.lengths.entry(index);
         let mut prompts = self.prompts.at(index);
         let mut turns = Vec::with_capacity(count as usize);
         let mut media = self.media(index);
         for number in 0..count {
-            let mut turn = if number == 0 {
+            let mut turn = if let Some(rankings) = &self.rankings {
+                rankings.turn(&self.corpus, index, &mut prompts)
+            } else if let Some(imitation) = &self.imitation {
+                Synthetic::imitated_turn(imitation, index)
+            } else if number == 0 {
                 self.turn(&mut lengths, &mut prompts, self.overhead.0, self.prefix(index))
             } else {
                 Turn {
@@ -324,6 +378,7 @@ impl Dataset for Synthetic {
     }
 
     fn notes(&self) -> Vec<Note> {
-        self.images.as_ref().and_then(Images::note).into_iter().collect()
+        let images = self.images.as_ref().and_then(Images::note);
+        self.notes.iter().cloned().chain(images).collect()
     }
 }

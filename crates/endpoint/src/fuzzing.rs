@@ -10,7 +10,9 @@ use serde_json::value::RawValue;
 use crate::json::Scanner;
 use crate::{BodyDecoder, ReadPlan, Reader, Reading};
 
-const KINDS: [EndpointKind; 3] = [EndpointKind::Chat, EndpointKind::Completions, EndpointKind::Embeddings];
+/// One of those that rank stands for all: they are read alike.
+const KINDS: [EndpointKind; 4] =
+    [EndpointKind::Chat, EndpointKind::Completions, EndpointKind::Embeddings, EndpointKind::HfTeiRankings];
 
 fn read<'a>(kind: EndpointKind, content_type: &str, reads: impl IntoIterator<Item = &'a [u8]>) -> Reading {
     let plan = ReadPlan {

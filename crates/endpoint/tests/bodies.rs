@@ -135,6 +135,76 @@ fn embeddings_take_an_array_and_no_limit() {
     assert!(!rendered.streaming);
 }
 
+/// The texts that count as input.
+fn input(rendered: &Rendered) -> String {
+    let mut seen = String::new();
+    for text in &rendered.texts {
+        text.tokens(|text| {
+            seen.push_str(text);
+            0
+        });
+    }
+    seen
+}
+
+fn to_rank(query: &[&str], passages: &[&str]) -> Turn {
+    let group = |name: &str, texts: &[&str]| TextGroup {
+        name: Some(name.into()),
+        contents: texts.iter().map(|&text| text.into()).collect(),
+    };
+    Turn {
+        content: Content::Parts {
+            texts: vec![group("query", query), group("passages", passages)],
+            media: Vec::new(),
+        },
+        ..Turn::default()
+    }
+}
+
+#[test]
+fn each_server_that_ranks_is_asked_in_its_own_words() {
+    let turn = Turn { max_tokens: Some(4), ..to_rank(&["what?", "second"], &["a \"b\"", "", "c"]) };
+    for (kind, body) in [
+        (
+            EndpointKind::CohereRankings,
+            r#"{"model":"m","query":"what?","documents":["a \"b\"","c"],"top_n":3}"#,
+        ),
+        (EndpointKind::HfTeiRankings, r#"{"query":"what?","texts":["a \"b\"","c"],"top_n":3}"#),
+        (
+            EndpointKind::NimRankings,
+            r#"{"model":"m","query":{"text":"what?"},"passages":[{"text":"a \"b\""},{"text":"c"}],"top_n":3}"#,
+        ),
+    ] {
+        let mut config = endpoint(kind, true);
+        config.extra_inputs = map(json!({"top_n": 3}));
+        let rendered = render_with(&config, turn.clone());
+        assert_eq!(text(&rendered), body);
+        assert!(!rendered.streaming && rendered.max_tokens.is_none());
+        assert!(Format::new(&config, "m").ignores_max_tokens());
+        assert_eq!(input(&rendered), "what? a \"b\" c", "query and passages are the input");
+
+        config.extra_inputs = map(json!({"query": {"text": "other"}}));
+        let rendered = render_with(&config, turn.clone());
+        assert_eq!(input(&rendered), "other a \"b\" c", "what the user put in its place counts");
+    }
+}
+
+#[test]
+fn what_cannot_be_ranked_is_refused_with_the_names_that_are_read() {
+    let format = Format::new(&endpoint(EndpointKind::NimRankings, false), "m");
+    let refusal = |turn: Turn| format.check(&conversation(vec![turn])).unwrap_err().to_string();
+    for (turn, what) in [
+        (say("hello"), "turn 0, has texts without a name"),
+        (to_rank(&[], &["a"]), "has no query"),
+        (to_rank(&["q"], &[""]), "has no passages"),
+    ] {
+        let message = refusal(turn);
+        assert!(message.contains(what) && message.contains("--endpoint-type nim-rankings"), "{message}");
+        assert!(message.contains("`passages`") && message.contains("`query`"), "{message}");
+    }
+    assert!(format.check(&conversation(vec![to_rank(&["q"], &["a"])])).is_ok());
+}
+
 #[test]
 fn extras_overwrite_built_keys_in_their_place_and_turn_extras_win() {
     let mut config = endpoint(EndpointKind::Chat, true);

@@ -245,6 +245,9 @@ fn turn_of(payload: &Value, kind: EndpointKind) -> Turn {
         EndpointKind::Embeddings => {
             payload["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().into()).collect()
         }
+        EndpointKind::CohereRankings | EndpointKind::HfTeiRankings | EndpointKind::NimRankings => {
+            panic!("there is no recording of {kind:?}")
+        }
     };
     let limit = payload.get("max_completion_tokens").or(payload.get("max_tokens"));
     Turn {

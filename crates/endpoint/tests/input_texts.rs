@@ -140,6 +140,20 @@ fn token_ids_in_authored_bodies_count_without_a_tokenizer() {
 }
 
 #[test]
+fn query_and_passages_of_authored_bodies_count_where_they_are_ranked() {
+    for kind in EndpointKind::ALL.into_iter().filter(|kind| kind.ranks()) {
+        for body in [
+            r#"{"query":"q","documents":["a","b\u0041"],"text":"no"}"#,
+            r#"{"query":"q","texts":["a","bA"]}"#,
+            r#"{"query":{"text":"q"},"passages":[{"text":"a","title":"no"},{"text":"bA"},[["no"]],7]}"#,
+        ] {
+            assert_eq!(of_payload(kind, body), "q a bA", "{body}");
+        }
+    }
+    assert_eq!(of_payload(EndpointKind::Chat, r#"{"query":"q","documents":["a"]}"#), "");
+}
+
+#[test]
 fn a_body_whose_input_the_user_replaced_counts_as_it_is_sent() {
     let render = |kind: EndpointKind, extra: Value| {
         let mut config = endpoint(kind, false);

@@ -523,6 +523,40 @@ fn embeddings_are_checked_by_shape() {
 }
 
 #[test]
+fn rankings_are_checked_by_shape() {
+    for kind in EndpointKind::ALL.into_iter().filter(|kind| kind.ranks()) {
+        let plan = ReadPlan::new(kind, false);
+        for good in [
+            r#"{"id":"r","results":[{"index":1,"relevance_score":0.9},{"index":0,"relevance_score":-1e-3}]}"#,
+            r#"[{"index":0,"score":0.5,"text":"x"}]"#,
+            r#"{"rankings":[{"index":0,"logit":-4.1}],"usage":{"prompt_tokens":7}}"#,
+        ] {
+            let reading = whole(&plan, good);
+            assert_eq!(reading.error, None, "{good}");
+            assert_eq!(reading.answer.content, events(&[(7, Channel::Object)]));
+            let tokens = reading.answer.usage.and_then(|usage| usage.prompt_tokens);
+            assert_eq!(tokens, good.contains("usage").then_some(7));
+        }
+        for bad in [
+            "[]",
+            "{}",
+            "7",
+            r#"{"results":[]}"#,
+            r#"{"results":{"index":0}}"#,
+            r#"{"rankings":[{"index":0}]}"#,
+            r#"[{"score":0.5}]"#,
+            r#"[{"index":"0","score":0.5}]"#,
+            r#"[{"index":0,"score":0.5},{}]"#,
+            r#"[[{"index":0,"score":0.5}]]"#,
+        ] {
+            assert_eq!(error(&whole(&plan, bad)).1, "InvalidInferenceResultError", "{bad}");
+        }
+        assert_eq!(error(&whole(&plan, r#"[{"index":0,"score":0.5}] x"#)).1, "MalformedResponseError");
+        assert_eq!(error(&whole(&plan, r#"{"error":"model is loading","results":[]}"#)).0, None);
+    }
+}
+
+#[test]
 fn the_type_of_the_answer_decides_how_it_is_read() {
     let event = delta(r#"{"content":"a"}"#);
     for content_type in ["Text/Event-Stream; charset=utf-8", "text/event-stream"] {

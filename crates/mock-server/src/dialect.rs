@@ -1,4 +1,4 @@
-//! The bytes of the OpenAI dialect: chunks, full answers, errors and response heads.
+//! The bytes of answers: chunks, full answers, errors and response heads.
 
 use std::io::Write as _;
 
@@ -34,6 +34,19 @@ pub(crate) enum Kind {
     Chat,
     Completions,
     Embeddings,
+    /// `results` with a `relevance_score`, as Cohere has it.
+    CohereRankings,
+    /// A bare list with a `score`, as Text Embeddings Inference has it.
+    HfTeiRankings,
+    /// `rankings` with a `logit`, as NIM has it.
+    NimRankings,
+}
+
+impl Kind {
+    /// Whether answers are made of tokens; others are one object and come after the time to the first token.
+    pub(crate) fn produces_tokens(self) -> bool {
+        matches!(self, Kind::Chat | Kind::Completions)
+    }
 }
 
 /// Token counts as an answer reports them.
@@ -140,13 +153,67 @@ pub(crate) fn embeddings(
     }
     out.push(b']');
     if let Some(tokens) = prompt {
-        out.extend_from_slice(b",\"usage\":{\"prompt_tokens\":");
-        number(out, tokens);
-        out.extend_from_slice(b",\"total_tokens\":");
-        number(out, tokens);
-        cached(out, cached_tokens);
-        out.push(b'}');
+        input_usage(out, tokens, cached_tokens);
     }
+    out.push(b'}');
+}
+
+/// Appends a full answer to a request to rank `passages` passages: the first fits best, and so on.
+pub(crate) fn rankings(
+    out: &mut Vec<u8>,
+    kind: Kind,
+    index: u64,
+    passages: u64,
+    prompt: Option<u64>,
+    cached_tokens: Option<u64>,
+) {
+    let score = match kind {
+        Kind::CohereRankings => {
+            out.extend_from_slice(b"{\"id\":\"rerank-");
+            number(out, index);
+            out.extend_from_slice(b"\",\"results\":[");
+            "relevance_score"
+        }
+        Kind::HfTeiRankings => {
+            out.push(b'[');
+            "score"
+        }
+        _ => {
+            out.extend_from_slice(b"{\"rankings\":[");
+            "logit"
+        }
+    };
+    for passage in 0..passages {
+        out.extend_from_slice(if passage == 0 { b"{\"index\":" } else { b",{\"index\":" });
+        number(out, passage);
+        // Writing to a Vec cannot fail.
+        let _ = write!(out, ",\"{score}\":{:.6}}}", 1.0 / (passage + 1) as f64);
+    }
+    out.push(b']');
+    match (kind, prompt) {
+        (Kind::HfTeiRankings, _) => return,
+        (Kind::CohereRankings, tokens) => {
+            out.extend_from_slice(b",\"meta\":{\"billed_units\":{\"search_units\":1}");
+            if let Some(tokens) = tokens {
+                out.extend_from_slice(b",\"tokens\":{\"input_tokens\":");
+                number(out, tokens);
+                out.push(b'}');
+            }
+            out.push(b'}');
+        }
+        (_, Some(tokens)) => input_usage(out, tokens, cached_tokens),
+        _ => {}
+    }
+    out.push(b'}');
+}
+
+/// Appends the usage of an answer without tokens.
+fn input_usage(out: &mut Vec<u8>, tokens: u64, cached_tokens: Option<u64>) {
+    out.extend_from_slice(b",\"usage\":{\"prompt_tokens\":");
+    number(out, tokens);
+    out.extend_from_slice(b",\"total_tokens\":");
+    number(out, tokens);
+    cached(out, cached_tokens);
     out.push(b'}');
 }
 

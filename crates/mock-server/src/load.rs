@@ -38,6 +38,9 @@ impl Worker {
             Route::Chat => self.load(connection, slot, Kind::Chat, head, body, at),
             Route::Completions => self.load(connection, slot, Kind::Completions, head, body, at),
             Route::Embeddings => self.load(connection, slot, Kind::Embeddings, head, body, at),
+            Route::CohereRankings => self.load(connection, slot, Kind::CohereRankings, head, body, at),
+            Route::HfTeiRankings => self.load(connection, slot, Kind::HfTeiRankings, head, body, at),
+            Route::NimRankings => self.load(connection, slot, Kind::NimRankings, head, body, at),
             Route::Unknown => {
                 self.shared.counters.body(body.len() as u64);
                 Err(refusal(404, "there is nothing at this path", None, None))
@@ -125,6 +128,10 @@ impl Worker {
             Kind::Chat => (facts.messages, "messages"),
             Kind::Completions => (facts.prompt, "prompt"),
             Kind::Embeddings => (facts.input || facts.messages, "input"),
+            _ if !facts.query => (false, "query"),
+            Kind::CohereRankings => (facts.documents, "documents"),
+            Kind::HfTeiRankings => (facts.ranked_texts, "texts"),
+            Kind::NimRankings => (facts.passages, "passages"),
         };
         if !present {
             return Err(refusal(400, &format!("`{field}` is missing"), Some(field), None));
@@ -163,7 +170,11 @@ impl Worker {
             min_tokens,
             model,
             prompt,
-            inputs: if facts.input { facts.inputs } else { 1 },
+            inputs: match kind {
+                Kind::CohereRankings | Kind::HfTeiRankings | Kind::NimRankings => facts.ranked,
+                _ if facts.input => facts.inputs,
+                _ => 1,
+            },
             received: Mono(0),
             http11: true,
             keep_alive: true,

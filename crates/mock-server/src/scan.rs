@@ -44,9 +44,16 @@ pub(crate) struct Facts {
     pub(crate) input: bool,
     /// Items of `input`: how many vectors an embeddings answer has.
     pub(crate) inputs: u64,
+    pub(crate) query: bool,
+    pub(crate) documents: bool,
+    pub(crate) passages: bool,
+    /// `texts`, as one server calls what it ranks.
+    pub(crate) ranked_texts: bool,
+    /// Items to rank.
+    pub(crate) ranked: u64,
     /// Token ids given instead of text.
     pub(crate) token_ids: u64,
-    /// The texts of messages, prompt or input, in order.
+    /// The texts of messages, prompt, input or what is to be ranked, in order.
     pub(crate) texts: Vec<Text>,
 }
 
@@ -157,6 +164,25 @@ impl<'a> Scanner<'a> {
                 facts.input = self.present();
                 self.prompts(facts)?;
             }
+            b"query" => {
+                facts.query = self.present();
+                self.ranked(facts)?;
+            }
+            b"documents" | b"passages" | b"texts" => {
+                let present = self.present();
+                match key {
+                    b"documents" => facts.documents = present,
+                    b"passages" => facts.passages = present,
+                    _ => facts.ranked_texts = present,
+                }
+                if self.peek() != Some(b'[') {
+                    return self.skip(1);
+                }
+                self.array(|scanner| {
+                    facts.ranked += 1;
+                    scanner.ranked(facts)
+                })?;
+            }
             _ => self.skip(1)?,
         }
         Ok(())
@@ -239,6 +265,24 @@ impl<'a> Scanner<'a> {
                 Ok(())
             }
             _ => self.skip(1),
+        }
+    }
+
+    /// A text, or an object with a `text`.
+    fn ranked(&mut self, facts: &mut Facts) -> Scanned<()> {
+        match self.peek() {
+            Some(b'"') => {
+                facts.texts.push(self.string()?);
+                Ok(())
+            }
+            Some(b'{') => self.object(2, |scanner, key| {
+                if key == b"text" && scanner.peek() == Some(b'"') {
+                    facts.texts.push(scanner.string()?);
+                    return Ok(());
+                }
+                scanner.skip(3)
+            }),
+            _ => self.skip(2),
         }
     }
 

@@ -83,6 +83,10 @@ fn bad_bodies_get_400_and_the_connection_lives() {
         (CHAT, r#"{"prompt":"x"}"#, "`messages`"),
         ("/v1/completions", r#"{"messages":[]}"#, "`prompt`"),
         ("/v1/embeddings", r#"{"prompt":"x"}"#, "`input`"),
+        ("/v2/rerank", r#"{"documents":["x"]}"#, "`query`"),
+        ("/v2/rerank", r#"{"query":"x"}"#, "`documents`"),
+        ("/rerank", r#"{"query":"x","documents":[]}"#, "`texts`"),
+        ("/v1/ranking", r#"{"query":{"text":"x"}}"#, "`passages`"),
         (CHAT, r#"{"messages":[],"max_tokens":0}"#, "`max_tokens`"),
         (CHAT, r#"{"messages":[],"max_completion_tokens":"5"}"#, "`max_completion_tokens`"),
     ] {
@@ -159,6 +163,36 @@ fn embeddings_in_input_order_with_the_dimension_asked_for() {
     assert!(encoded.json()["data"][0]["embedding"].is_string());
     let chat = post(&server, "/v1/embeddings", "", FULL).unwrap().json();
     assert_eq!(chat["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn rankings_in_the_words_of_three_servers() {
+    let server = start("ttft=0&usage=estimate");
+    let ask = |path: &str, body: &str| post(&server, path, "", body).unwrap().json();
+    assert_eq!(
+        ask("/v2/rerank", r#"{"model":"m","query":"ab","documents":["cd","ef"],"stream":true}"#),
+        serde_json::json!({
+            "id": "rerank-0",
+            "results": [{"index": 0, "relevance_score": 1.0}, {"index": 1, "relevance_score": 0.5}],
+            "meta": {"billed_units": {"search_units": 1}, "tokens": {"input_tokens": 2}}
+        })
+    );
+    assert_eq!(
+        ask("/rerank", r#"{"query":"ab","texts":["cd","ef","gh"]}"#),
+        serde_json::json!([{"index": 0, "score": 1.0}, {"index": 1, "score": 0.5}, {"index": 2, "score": 0.333_333}])
+    );
+    assert_eq!(
+        ask(
+            "/v1/ranking",
+            r#"{"model":"m","query":{"text":"abcd"},"passages":[{"text":"efg"},{"title":"x"}]}"#
+        ),
+        serde_json::json!({
+            "rankings": [{"index": 0, "logit": 1.0}, {"index": 1, "logit": 0.5}],
+            "usage": {"prompt_tokens": 2, "total_tokens": 2}
+        })
+    );
+    let empty = post(&server, "/rerank?fault=empty", "", r#"{"query":"ab","texts":["cd"]}"#).unwrap().json();
+    assert_eq!(empty, serde_json::json!([]));
 }
 
 #[test]

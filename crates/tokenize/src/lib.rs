@@ -10,6 +10,7 @@ mod error;
 mod files;
 mod hub_cache;
 mod huggingface;
+pub mod numpy;
 mod open;
 mod placeholder;
 mod python_json;

@@ -110,6 +110,9 @@ const ENDPOINTS: &[(&str, &str)] = &[
     ("chat", "POST /v1/chat/completions"),
     ("completions", "POST /v1/completions"),
     ("embeddings", "POST /v1/embeddings"),
+    ("cohere-rankings", "POST /v2/rerank"),
+    ("hf-tei-rankings", "POST /rerank"),
+    ("nim-rankings", "POST /v1/ranking"),
 ];
 
 const SAMPLERS: &[(&str, &str)] = &[

@@ -1,6 +1,6 @@
 //! Flags of the group "Input Sequence Length (ISL)".
 
-use super::{AT_LEAST_0, Flag, Group, Kind, Later, TOKENS};
+use super::{Flag, Group, Kind, TOKENS};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -16,7 +16,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--isl-stddev",
         &["--prompt-input-tokens-stddev", "--synthetic-input-tokens-stddev", "--isl-stddev"],
         Group::InputSequenceLength,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(TOKENS),
     )
     .value("TOKENS")
     .default("0.0")
@@ -37,16 +37,13 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Text,
     )
     .value("PAIRS")
-    .not_yet(Later::LengthPairs)
-    .help("Pairs of input and output lengths with their shares"),
+    .help("Pairs of input and output lengths, with shares in percent, in place of --isl and --osl: '256|10,128|5:40;512,256:60'"),
     Flag::new("--random-range-ratio", &["--random-range-ratio"], Group::InputSequenceLength, Kind::Text)
         .value("RATIO")
-        .not_yet(Later::LengthPairs)
-        .help("Uniform range around the lengths"),
+        .help("Lengths are uniform around --isl and --osl, as far as this ratio; {\"input\":R,\"output\":R} for two"),
     Flag::new("--random-corpus-style", &["--random-corpus-style"], Group::InputSequenceLength, Kind::Choice)
         .value("STYLE")
         .default("vllm")
         .choices(&["vllm", "sglang"])
-        .not_yet(Later::LengthPairs)
-        .help("Whose random prompts to imitate"),
+        .help("The serving benchmark whose ranges and random prompts to imitate, byte for byte with a seed"),
 ];

@@ -225,10 +225,6 @@ pub enum Later {
     LoadModes,
     /// Scenarios.
     Scenarios,
-    /// Distributions of lengths.
-    LengthPairs,
-    /// Ranking endpoints.
-    Rankings,
     /// The live API.
     LiveApi,
     /// The live view.
@@ -263,8 +259,6 @@ impl Later {
             Later::Trackers => "experiment trackers",
             Later::LoadModes => "further load modes",
             Later::Scenarios => "scenarios",
-            Later::LengthPairs => "distributions of lengths",
-            Later::Rankings => "ranking endpoints",
             Later::LiveApi => "the live API",
             Later::LiveView => "the live view",
             Later::Telemetry => "server metrics and GPU telemetry",

@@ -1,6 +1,6 @@
 //! Flags of the group "Rankings".
 
-use super::{AT_LEAST_0, Flag, Group, Kind, Later};
+use super::{AT_LEAST_0, Flag, Group, Kind, TOKENS};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -11,8 +11,7 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value("N")
     .default("1")
-    .not_yet(Later::Rankings)
-    .help("Mean number of passages"),
+    .help("Mean number of passages of a request to a rankings endpoint"),
     Flag::new(
         "--rankings-passages-stddev",
         &["--rankings-passages-stddev"],
@@ -21,46 +20,41 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value("N")
     .default("0")
-    .not_yet(Later::Rankings)
-    .help("Its standard deviation"),
+    .help("Standard deviation of the number of passages"),
     Flag::new(
         "--rankings-passages-prompt-token-mean",
         &["--rankings-passages-prompt-token-mean"],
         Group::Rankings,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(TOKENS),
     )
     .value("N")
     .default("550")
-    .not_yet(Later::Rankings)
     .help("Mean tokens of a passage"),
     Flag::new(
         "--rankings-passages-prompt-token-stddev",
         &["--rankings-passages-prompt-token-stddev"],
         Group::Rankings,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(TOKENS),
     )
     .value("N")
     .default("0")
-    .not_yet(Later::Rankings)
-    .help("Its standard deviation"),
+    .help("Standard deviation of the tokens of a passage"),
     Flag::new(
         "--rankings-query-prompt-token-mean",
         &["--rankings-query-prompt-token-mean"],
         Group::Rankings,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(TOKENS),
     )
     .value("N")
     .default("550")
-    .not_yet(Later::Rankings)
     .help("Mean tokens of the query"),
     Flag::new(
         "--rankings-query-prompt-token-stddev",
         &["--rankings-query-prompt-token-stddev"],
         Group::Rankings,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(TOKENS),
     )
     .value("N")
     .default("0")
-    .not_yet(Later::Rankings)
-    .help("Its standard deviation"),
+    .help("Standard deviation of the tokens of the query"),
 ];

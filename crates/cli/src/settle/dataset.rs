@@ -10,15 +10,20 @@ use aiperf_config::{
 use aiperf_source::Ask;
 
 use super::endpoint::duration;
-use super::{DatasetProbe, Note, agents, media, public, refuse_all, replay, synthesis, synthetic};
+use super::{
+    DatasetProbe, Note, agents, lengths, media, public, rankings, refuse_all, replay, synthesis, synthetic,
+};
 use crate::remote;
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
 /// Flags that shape generated text; a file says these things itself.
-pub(super) const SYNTHETIC_ONLY: [&str; 11] = [
+pub(super) const SYNTHETIC_ONLY: [&str; 14] = [
     "--isl",
     "--isl-stddev",
+    "--seq-dist",
+    "--random-range-ratio",
+    "--random-corpus-style",
     "--num-prefix-prompts",
     "--prefix-prompt-length",
     "--shared-system-prompt-length",
@@ -153,6 +158,7 @@ fn file(
         "drop it, or drop --input-file to generate text",
     )?;
     media::refuse(typed, "--input-file")?;
+    rankings::refuse(typed, "--input-file")?;
     let Input { path, declared, block_size, is_folder } = input(typed, text, probe)?;
     let found = match declared {
         Some(_) => None,
@@ -525,6 +531,9 @@ fn osl(typed: &Typed, kind: EndpointKind, notes: &mut Vec<Note>) -> Result<Optio
             typed.name("--osl"),
             kind.name()
         )));
+    }
+    if lengths::has_outputs(typed) {
+        return Ok(None);
     }
     let stddev = typed.number("--osl-stddev").unwrap_or(0.0);
     Ok((mean > 0.0).then_some(Normal { mean, stddev }))

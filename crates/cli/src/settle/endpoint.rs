@@ -17,11 +17,7 @@ const DEFAULT_URL: &str = "http://localhost:8000";
 const DEFAULT_TIMEOUT: f64 = 21_600.0;
 
 pub(super) fn settle(typed: &Typed, notes: &mut Vec<Note>) -> Result<EndpointConfig, UsageError> {
-    let kind = match typed.text("--endpoint-type") {
-        Some("completions") => EndpointKind::Completions,
-        Some("embeddings") => EndpointKind::Embeddings,
-        _ => EndpointKind::Chat,
-    };
+    let kind = typed.text("--endpoint-type").and_then(EndpointKind::named).unwrap_or(EndpointKind::Chat);
     let mut streaming = typed.is_on("--streaming");
     if streaming && !kind.can_stream() {
         notes.push(Note::warning(format!(

@@ -3,15 +3,15 @@
 //! Values the user did not give are left out, but for the few that the reference always writes.
 
 use aiperf_config::{
-    Arrival, Corpus, DatasetSource, LoadMode, Normal, PhaseConfig, PublicDataset, RunConfig, SyntheticMedia,
-    Target, TokenizerSource, Ui, is_secret_pair,
+    Arrival, Corpus, DatasetSource, LengthPair, Lengths, LoadMode, Normal, PhaseConfig, PublicDataset, RunConfig,
+    SyntheticMedia, Target, TokenizerSource, Ui, is_secret_pair,
 };
 use aiperf_types::PhaseKind;
 use serde_json::{Map, Value, json};
 
-use super::media;
 use super::pairs;
 use super::runtime::LEVELS;
+use super::{lengths, media};
 use crate::typed::Typed;
 
 /// Builds it.
@@ -102,7 +102,7 @@ fn endpoint(typed: &Typed, config: &RunConfig) -> Value {
     Keys::default()
         .set("urls", vec![url])
         .maybe("url_strategy", choice(typed, "--url-strategy"))
-        .maybe("type", typed.text("--endpoint-type"))
+        .maybe("type", choice(typed, "--endpoint-type"))
         .maybe("path", endpoint.custom_path.clone())
         .maybe("api_key", endpoint.api_key.as_ref().map(ToString::to_string))
         .maybe("timeout", typed.number("--request-timeout-seconds"))
@@ -203,10 +203,13 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
             let counted = ["--num-dataset-entries", "--num-conversations", "--request-count"];
             let entries = counted.iter().any(|flag| typed.has(flag)).then_some(synthetic.entries);
             let prompts = Keys::default()
-                .set("isl", isl(typed, synthetic.isl.mean))
+                .set("isl", isl(typed))
                 .maybe("osl", osl)
                 .maybe("batch_size", typed.count("--batch-size"))
                 .maybe("corpus", corpus)
+                .maybe("sequence_distribution", length_pairs(&synthetic.lengths))
+                .maybe("random_range_ratio", typed.text("--random-range-ratio"))
+                .maybe("random_corpus_style", typed.text("--random-corpus-style"))
                 .done();
             let prefixes = Keys::default()
                 .maybe("pool_size", typed.count("--num-prefix-prompts"))
@@ -225,6 +228,7 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
                 .maybe("images", images(typed, &synthetic.media))
                 .maybe("audio", audio(typed, &synthetic.media))
                 .maybe("video", video(typed, &synthetic.media))
+                .maybe("rankings", rankings(typed))
                 .maybe(
                     "turns",
                     normal(typed, "--conversation-turn-mean", "--conversation-turn-stddev", 1.0, true),
@@ -322,6 +326,20 @@ fn video(typed: &Typed, media: &SyntheticMedia) -> Option<Value> {
     )
 }
 
+/// What was said of queries and passages.
+fn rankings(typed: &Typed) -> Option<Value> {
+    let of = |name: &str, default| {
+        let (mean, stddev) = (format!("--rankings-{name}-mean"), format!("--rankings-{name}-stddev"));
+        normal(typed, &mean, &stddev, default, false)
+    };
+    let keys = Keys::default()
+        .maybe("passages", of("passages", 1.0))
+        .maybe("passage_tokens", of("passages-prompt-token", 550.0))
+        .maybe("query_tokens", of("query-prompt-token", 550.0))
+        .done();
+    keys.as_object().is_some_and(|keys| !keys.is_empty()).then_some(keys)
+}
+
 /// A mean, and a deviation where there is one.
 fn spread(normal: Normal) -> Value {
     Keys::default()
@@ -330,7 +348,15 @@ fn spread(normal: Normal) -> Value {
         .done()
 }
 
-fn isl(typed: &Typed, mean: f64) -> Value {
+fn length_pairs(lengths: &Lengths) -> Option<Vec<Value>> {
+    let Lengths::Pairs(pairs) = lengths else { return None };
+    let normal = |normal: Normal| json!({"mean": normal.mean, "stddev": normal.stddev});
+    let pair = |pair: &LengthPair| json!({"isl": normal(pair.input), "osl": normal(pair.output), "probability": pair.share});
+    Some(pairs.list().iter().map(pair).collect())
+}
+
+fn isl(typed: &Typed) -> Value {
+    let mean = typed.number("--isl").unwrap_or(lengths::DEFAULT_ISL);
     Keys::default().set("mean", mean).maybe("stddev", typed.number("--isl-stddev")).done()
 }
 

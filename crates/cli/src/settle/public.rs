@@ -8,7 +8,7 @@ use aiperf_source::{HubReference, Reference};
 
 use super::dataset::{self, MEDIA_BATCHES, OFFSETS, SYNTHETIC_ONLY};
 use super::phases::DEFAULT_REQUESTS;
-use super::{Note, agents, media, refuse_all, replay, synthesis};
+use super::{Note, agents, media, rankings, refuse_all, replay, synthesis};
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
@@ -189,6 +189,7 @@ fn refuse_others(typed: &Typed, set: &PublicSet) -> Result<(), UsageError> {
         refuse_all(typed, flags, &brings, &fix)?;
     }
     media::refuse(typed, SET)?;
+    rankings::refuse(typed, SET)?;
     if !set.follows(Setting::Schedule) {
         let untimed = format!("needs recorded times, and the set {} has none", set.name);
         refuse_all(typed, &["--fixed-schedule"], &untimed, "drop it")?;
@@ -211,5 +212,4 @@ const AGENTS: [&str; 4] =
     ["--use-think-time-only", "--trace-idle-gap-cap-seconds", "--max-context-length", "--allow-dataset-wrap"];
 
 /// Further flags that shape generated data.
-const MORE_SYNTHETIC: [&str; 4] =
-    ["--seq-dist", "--random-range-ratio", "--image-source", "--image-source-sampling"];
+const MORE_SYNTHETIC: [&str; 2] = ["--image-source", "--image-source-sampling"];

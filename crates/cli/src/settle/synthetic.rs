@@ -3,11 +3,10 @@
 use aiperf_config::{EndpointKind, Normal, SyntheticDataset};
 
 use super::dataset::to_u32;
-use super::{Note, media, refuse_all};
+use super::{Note, lengths, media, rankings, refuse_all};
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
-const DEFAULT_ISL: f64 = 550.0;
 const DEFAULT_ENTRIES: u64 = 100;
 
 pub(super) fn settle(
@@ -15,16 +14,8 @@ pub(super) fn settle(
     kind: EndpointKind,
     notes: &mut Vec<Note>,
 ) -> Result<SyntheticDataset, UsageError> {
-    let isl = Normal {
-        mean: typed.number("--isl").unwrap_or(DEFAULT_ISL),
-        stddev: typed.number("--isl-stddev").unwrap_or(0.0),
-    };
-    if isl.mean <= 0.0 {
-        return Err(UsageError::combination(
-            format!("{} 0 leaves nothing to send", typed.name("--isl")),
-            "give a length of 1 or more",
-        ));
-    }
+    let rankings = rankings::settle(typed, kind)?;
+    let (lengths, random_style) = lengths::settle(typed, notes)?;
     let turns = Normal {
         mean: typed.number("--conversation-turn-mean").unwrap_or(1.0),
         stddev: typed.number("--conversation-turn-stddev").unwrap_or(0.0),
@@ -67,7 +58,8 @@ pub(super) fn settle(
     let user_context_prompt_length = count("--user-context-prompt-length")?;
     Ok(SyntheticDataset {
         entries: entries(typed),
-        isl,
+        lengths,
+        random_style,
         turns,
         turn_delay: Normal {
             mean: typed.number("--conversation-turn-delay-mean").unwrap_or(0.0),
@@ -79,6 +71,7 @@ pub(super) fn settle(
         shared_system_prompt_length,
         user_context_prompt_length,
         media: media::settle(typed, kind)?,
+        rankings,
     })
 }
 

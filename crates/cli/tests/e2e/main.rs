@@ -22,6 +22,7 @@ mod interrupts;
 mod load_delivery;
 mod other_tools;
 mod progress;
+mod rankings;
 mod records;
 mod schema;
 mod secrets;

@@ -64,6 +64,7 @@ fn aiperf_340_files_of_runs_of_other_kinds_follow_the_schema() {
         "--request-rate 300 --concurrency 2 --request-count 12 --isl 16 --use-server-token-count",
         "--endpoint-type completions --streaming --request-rate 300 --request-count 12 --isl 16",
         "--endpoint-type embeddings --request-count 6 --isl 16",
+        "--endpoint-type cohere-rankings --request-count 6 --rankings-query-prompt-token-mean 8",
         "--request-count 10 --concurrency 4 --isl 16 --streaming --request-cancellation-rate 50",
     ] {
         let place = Place::new();

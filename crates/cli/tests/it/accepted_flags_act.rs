@@ -17,6 +17,7 @@ const PICTURES: &str = "--image-width-mean 8 --image-height-mean 8 --image-sourc
 const VIDEO: &str = "--video-width 8 --video-height 8";
 const SOUND: &str = "--video-width 8 --video-height 8 --video-audio-num-channels 1";
 const CLIPS: &str = "--audio-length-mean 1";
+const RANKS: &str = "--endpoint-type nim-rankings";
 
 /// Each flag with a value, and what must stand beside it.
 const USES: &[(&str, &str)] = &[
@@ -103,6 +104,9 @@ const USES: &[(&str, &str)] = &[
     ("--isl 2", ""),
     ("--isl-stddev 2", ""),
     ("--isl-block-size 2", FILE),
+    ("--seq-dist 8,4:100", ""),
+    ("--random-range-ratio 0.5", "--isl 8 --osl 4"),
+    ("--random-corpus-style sglang", "--prompt-corpus random"),
     ("--osl 2", ""),
     ("--osl-stddev 2", "--osl 2"),
     ("--batch-size 2", "--endpoint-type embeddings"),
@@ -147,6 +151,12 @@ const USES: &[(&str, &str)] = &[
     ("--video-audio-codec libopus", SOUND),
     ("--video-audio-sample-rate 8000", SOUND),
     ("--video-audio-depth 8", SOUND),
+    ("--rankings-passages-mean 2", RANKS),
+    ("--rankings-passages-stddev 2", RANKS),
+    ("--rankings-passages-prompt-token-mean 2", RANKS),
+    ("--rankings-passages-prompt-token-stddev 2", RANKS),
+    ("--rankings-query-prompt-token-mean 2", RANKS),
+    ("--rankings-query-prompt-token-stddev 2", RANKS),
     ("--log-level debug", ""),
     ("--verbose", ""),
     ("--extra-verbose", ""),

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use aiperf_cli::environment::Environment;
 use aiperf_config::{
-    Arrival, Corpus, DatasetSource, EndpointKind, ExportLevel, FileDataset, FileFormat, LoadMode, Normal,
-    PhaseConfig, RunConfig, Sampling, StopRule, SyntheticDataset, Target, TokenizerSource, Ui,
+    Arrival, Corpus, DatasetSource, EndpointKind, ExportLevel, FileDataset, FileFormat, LengthRange, Lengths,
+    LoadMode, Normal, PhaseConfig, RandomStyle, RunConfig, Sampling, StopRule, SyntheticDataset, Target,
+    TokenizerSource, Ui,
 };
 use aiperf_types::PhaseKind;
 
@@ -72,7 +73,7 @@ fn with_nothing_but_a_model() {
     assert!(!config.seed_given && !config.strict_load);
     let DatasetSource::Synthetic(synthetic) = config.dataset.source else { panic!() };
     assert_eq!((synthetic.entries, synthetic.batch_size, synthetic.prefix_pool), (100, 1, None));
-    assert_eq!(synthetic.isl, Normal { mean: 550.0, stddev: 0.0 });
+    assert_eq!(synthetic.lengths, Lengths::Normal(Normal { mean: 550.0, stddev: 0.0 }));
     assert_eq!(synthetic.turns, Normal { mean: 1.0, stddev: 0.0 });
     assert_eq!(synthetic.turn_delay, Normal { mean: 0.0, stddev: 0.0 });
     assert!((synthetic.turn_delay_ratio - 1.0).abs() < f64::EPSILON);
@@ -204,6 +205,51 @@ fn prefixes_and_system_prompts() {
         config("--system-prompt-file @sys.txt").dataset.system_prompt.as_deref(),
         Some("sys file text\n")
     );
+}
+
+#[test]
+fn lengths_come_as_a_distribution_as_pairs_or_as_a_range() {
+    let config = config("--sequence-distribution 8|2,4:40;16,8:60 --isl 3 --osl 4 --osl-stddev 1");
+    assert_eq!(config.dataset.osl, None);
+    let DatasetSource::Synthetic(shape) = config.dataset.source else { panic!() };
+    let Lengths::Pairs(pairs) = shape.lengths else { panic!() };
+    assert_eq!(pairs.to_string(), "8|2,4:40;16,8:60");
+
+    let range = |line: &str| {
+        let shape = synthetic(line);
+        let Lengths::Range(range) = shape.lengths else { panic!("{line}") };
+        (shape.random_style, range)
+    };
+    assert_eq!(
+        range("--isl 8 --osl 4 --random-range-ratio 0.25"),
+        (RandomStyle::Vllm, LengthRange { input: 8, output: 4, input_ratio: 0.25, output_ratio: 0.25 })
+    );
+    assert_eq!(
+        range("--isl 8 --osl 4 --random-range-ratio {\"input\":0.5,\"output\":0}"),
+        (RandomStyle::Vllm, LengthRange { input: 8, output: 4, input_ratio: 0.5, output_ratio: 0.0 })
+    );
+    assert_eq!(
+        range("--isl 8 --osl 4 --random-range-ratio 1 --random-corpus-style sglang"),
+        (RandomStyle::Sglang, LengthRange { input: 8, output: 4, input_ratio: 1.0, output_ratio: 1.0 })
+    );
+    assert_eq!(self::config("--isl 8 --osl 4 --random-range-ratio 0.5").dataset.osl, None);
+}
+
+#[test]
+fn lengths_that_are_said_twice_and_styles_without_use_are_warnings() {
+    let notes = |line: &str| {
+        let notes = settle_line(line).unwrap_or_else(|error| panic!("{}", error.report())).notes;
+        notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>().join("\n")
+    };
+    let text = notes("--seq-dist 8,4:100 --isl 5 --osl-stddev 2 --osl 3");
+    for flag in ["--isl", "--osl", "--osl-stddev"] {
+        assert!(
+            text.contains(&format!("{flag} changes nothing: the lengths are those of --seq-dist")),
+            "{text}"
+        );
+    }
+    assert!(notes("--random-corpus-style sglang").contains("--random-corpus-style changes nothing"));
+    assert_eq!(notes("--random-corpus-style sglang --prompt-corpus random"), "");
 }
 
 #[test]

@@ -34,18 +34,7 @@ pub fn constant(mean: f64) -> Normal {
 }
 
 pub fn synthetic(entries: u64, isl: Normal) -> SyntheticDataset {
-    SyntheticDataset {
-        entries,
-        isl,
-        turns: constant(1.0),
-        turn_delay: constant(0.0),
-        turn_delay_ratio: 1.0,
-        batch_size: 1,
-        prefix_pool: None,
-        shared_system_prompt_length: None,
-        user_context_prompt_length: None,
-        media: aiperf_config::SyntheticMedia::default(),
-    }
+    SyntheticDataset::new(entries, isl)
 }
 
 /// Every format that can be opened.

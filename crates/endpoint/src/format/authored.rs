@@ -17,6 +17,11 @@ pub(super) fn input_of(json: &[u8]) -> (Vec<Arc<CountedText>>, u32) {
     (read.texts, read.num_images)
 }
 
+/// The texts of a body of this endpoint.
+pub(super) fn texts_of_body(json: &[u8], kind: EndpointKind) -> Vec<Arc<CountedText>> {
+    read(json, kind).texts
+}
+
 /// A whole body, sent byte for byte.
 pub(crate) fn payload(json: &str, kind: EndpointKind) -> Rendered {
     Rendered { body: Body::single(json.as_bytes().to_vec()), ..read(json.as_bytes(), kind) }
@@ -36,6 +41,9 @@ fn read(json: &[u8], kind: EndpointKind) -> Rendered {
                 scanner.items(|scanner, _| message_in(scanner, &mut texts, &mut rendered.num_images))?;
             }
             b"prompt" | b"input" => text_or_texts(scanner, &mut texts)?,
+            b"query" | b"documents" | b"texts" | b"passages" if kind.ranks() => {
+                ranked_texts(scanner, &mut texts)?;
+            }
             b"tools" => tools = tool_text(scanner.span()?),
             b"stream" => stream = Some(scanner.span()?),
             b"max_completion_tokens" => limits[0] = unsigned(scanner.span()?),
@@ -80,6 +88,33 @@ fn text_or_texts(scanner: &mut Scanner<'_>, texts: &mut Texts) -> Scan<()> {
     if ids > 0 {
         texts.push_ids(ids);
     }
+    Ok(())
+}
+
+/// A text to rank or to rank by, or several.
+fn ranked_texts(scanner: &mut Scanner<'_>, texts: &mut Texts) -> Scan<()> {
+    if let Some(b'[') = scanner.peek() {
+        scanner.items(|scanner, _| ranked_text(scanner, texts))?;
+        return Ok(());
+    }
+    ranked_text(scanner, texts)
+}
+
+/// A text, or an object with a `text`.
+fn ranked_text(scanner: &mut Scanner<'_>, texts: &mut Texts) -> Scan<()> {
+    let mut found = None;
+    if let Some(b'{') = scanner.peek() {
+        scanner.members(|scanner, key| {
+            match key {
+                b"text" => found = scanner.text()?,
+                _ => scanner.skip()?,
+            }
+            Ok(())
+        })?;
+    } else {
+        found = scanner.text()?;
+    }
+    found.into_iter().for_each(|text| push(text, texts));
     Ok(())
 }
 

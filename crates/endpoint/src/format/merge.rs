@@ -1,7 +1,6 @@
 //! How a body comes together: base keys, optional keys, `--extra-inputs`, the turn's own keys; each a shallow
 //! overwrite that keeps the place of the key it replaces. Then `stream_options`.
 
-use aiperf_config::EndpointKind;
 use serde_json::{Map, Value};
 
 use super::Format;
@@ -216,9 +215,10 @@ impl Tail {
         if format.extra.keys().any(|key| replaced(key)) {
             return None;
         }
-        let mut members = Members::new(match format.kind {
-            EndpointKind::Embeddings => Vec::new(),
-            _ => vec![("stream", Part::Switch(format.streaming))],
+        let mut members = Members::new(if format.kind.can_stream() {
+            vec![("stream", Part::Switch(format.streaming))]
+        } else {
+            Vec::new()
         });
         let base = members.list.len();
         members.overwrite(&format.extra);

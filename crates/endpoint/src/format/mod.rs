@@ -8,6 +8,7 @@ mod completions;
 mod embeddings;
 mod history;
 mod merge;
+mod rankings;
 mod texts;
 mod tools;
 
@@ -97,6 +98,21 @@ pub enum FormatError {
         conversation: String,
         /// Index of the turn.
         turn: usize,
+        /// The endpoint type.
+        endpoint: &'static str,
+    },
+    /// No query, no passages, or texts that are neither, on an endpoint that ranks.
+    #[error(
+        "conversation '{conversation}', turn {turn}, {what}; --endpoint-type {endpoint} ranks texts named `passages` by \
+         one named `query`"
+    )]
+    NothingToRank {
+        /// Session id.
+        conversation: String,
+        /// Index of the turn.
+        turn: usize,
+        /// What is missing or too much.
+        what: String,
         /// The endpoint type.
         endpoint: &'static str,
     },
@@ -228,7 +244,7 @@ impl Format {
 
     /// Whether a turn's output limit has no place in the body; worth one warning.
     pub fn ignores_max_tokens(&self) -> bool {
-        self.kind == EndpointKind::Embeddings
+        !self.kind.produces_tokens()
     }
 
     /// Whether `conversation` can be said in this API.
@@ -287,6 +303,12 @@ impl Format {
                 _ => {}
             }
         }
+        if self.kind.ranks() {
+            let faults = conversation.turns.iter().map(rankings::fault).enumerate();
+            if let Some((turn, what)) = faults.into_iter().find_map(|(turn, fault)| Some((turn, fault?))) {
+                return Err(FormatError::NothingToRank { conversation: id(), turn, what, endpoint });
+            }
+        }
         Ok(())
     }
 
@@ -305,6 +327,9 @@ impl Format {
             EndpointKind::Chat => chat::render(self, conversation, now, history),
             EndpointKind::Completions => completions::render(self, now),
             EndpointKind::Embeddings => embeddings::render(self, now),
+            EndpointKind::CohereRankings | EndpointKind::HfTeiRankings | EndpointKind::NimRankings => {
+                rankings::render(self, now)
+            }
         }
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Chunk<'a> {
     pub(super) metrics: Option<&'a [u8]>,
     /// `data` of an embeddings answer: whether it is a list of vectors.
     pub(super) vectors: bool,
+    /// A list of ranked passages.
+    pub(super) ranked: bool,
 }
 
 /// `choices`: the first in parts, the others as they stand.
@@ -66,6 +68,10 @@ impl<'a> Chunk<'a> {
         let chunk = self;
         let mut scanner = Scanner::new(json);
         let (mut usage_metadata, mut meta) = (None, None);
+        if kind.ranks() && scanner.peek() == Some(b'[') {
+            chunk.ranked = super::rankings::ranked(&mut scanner)?;
+            return scanner.end();
+        }
         scanner.members(|scanner, key| {
             match key {
                 b"choices" => chunk.choices.scan(scanner)?,
@@ -77,6 +83,9 @@ impl<'a> Chunk<'a> {
                 b"meta" => meta = filled(scanner.span()?),
                 b"data" if kind == EndpointKind::Embeddings => {
                     chunk.vectors = super::embeddings::vectors(scanner)?;
+                }
+                b"rankings" | b"results" if kind.ranks() => {
+                    chunk.ranked = super::rankings::ranked(scanner)?;
                 }
                 _ => scanner.skip()?,
             }

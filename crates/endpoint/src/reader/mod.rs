@@ -8,6 +8,7 @@ mod chunk;
 mod completions;
 mod embeddings;
 mod instants;
+mod rankings;
 mod rare;
 mod reply;
 mod speculation;
@@ -395,6 +396,9 @@ impl State {
             EndpointKind::Chat => chat::take(self, chunk),
             EndpointKind::Completions => completions::take(self, chunk),
             EndpointKind::Embeddings => embeddings::take(chunk),
+            EndpointKind::CohereRankings | EndpointKind::HfTeiRankings | EndpointKind::NimRankings => {
+                rankings::take(chunk)
+            }
         };
         if let Some(channel) = channel {
             self.content_event(channel);

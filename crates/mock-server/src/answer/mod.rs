@@ -204,7 +204,7 @@ impl Answer {
         };
         self.kind = order.kind;
         self.index = order.index;
-        self.stream = order.stream && order.kind != Kind::Embeddings && self.fault != Fault::NoStream;
+        self.stream = order.stream && order.kind.produces_tokens() && self.fault != Fault::NoStream;
         let usage = order.prompt != Prompt::Off && self.fault != Fault::NoUsage;
         self.include_usage = usage && (order.include_usage || !self.stream);
         self.continuous_usage = usage && order.continuous_usage;
@@ -252,7 +252,7 @@ impl Answer {
 
     /// When an answer that is not streamed is due: with the last of its tokens.
     fn whole_due(&mut self) -> Mono {
-        if self.kind == Kind::Embeddings {
+        if !self.kind.produces_tokens() {
             return self.stalled(self.first_due);
         }
         let chunks = if self.fault == Fault::Bundle { self.total.div_ceil(4) } else { self.total };
@@ -315,7 +315,7 @@ impl Answer {
     /// Tokens the client was sent, as usage reports them.
     pub(crate) fn completion_tokens(&self) -> u64 {
         match (self.kind, self.fault) {
-            (Kind::Embeddings, _) => 0,
+            (kind, _) if !kind.produces_tokens() => 0,
             (_, Fault::Tools) => 8 * self.done / 3,
             _ => self.done,
         }

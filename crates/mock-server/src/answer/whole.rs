@@ -62,11 +62,14 @@ impl Answer {
             _ => {}
         }
         self.done = self.total;
-        if self.kind == Kind::Embeddings {
+        if !self.kind.produces_tokens() {
             let usage = self.usage();
             let (prompt, cached) = (usage.map(|u| u.prompt), usage.and_then(|u| u.cached));
             let items = if self.fault == Fault::Empty { 0 } else { self.inputs };
-            return dialect::embeddings(body, &self.model, items, &self.vector, prompt, cached);
+            if self.kind == Kind::Embeddings {
+                return dialect::embeddings(body, &self.model, items, &self.vector, prompt, cached);
+            }
+            return dialect::rankings(body, self.kind, self.index, items, prompt, cached);
         }
         dialect::opening(body, self.kind, false, self.index, &self.model);
         body.extend_from_slice(b"{\"index\":0,");

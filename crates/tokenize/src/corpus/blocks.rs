@@ -53,7 +53,7 @@ impl Blocks<'_> {
                 let start = self.start(&mut rng, corpus);
                 corpus.append_tokens(&self.corpus.tokenizer, start, n, tokens);
             }
-            Source::Tokens(pool) => pool.append(pool.draw(&mut rng), n, tokens),
+            Source::Tokens(pool, _) => pool.append(pool.draw(&mut rng), n, tokens),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::seed::{Rng, below};
 use crate::tokenizer::lossy;
 
 use super::text::{Chunk, begin};
-use super::{Corpus, Position, Source, TextCorpus};
+use super::{Corpus, Pool, Position, Source, TextCorpus};
 
 /// A text and its number of tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,9 +64,14 @@ impl Corpus {
                 }
                 corpus.append_tokens(&self.tokenizer, start, n as usize, &mut tokens);
             }
-            Source::Tokens(pool) => {
+            Source::Tokens(pool, kind) => {
                 let start = pool.draw(rng);
-                if let Some(written) = self.tokenizer.corpora().written_pool(&self.tokenizer) {
+                let written = match kind {
+                    Pool::Ordinary => self.tokenizer.corpora().written_pool(&self.tokenizer),
+                    // Special tokens would part the text at other places.
+                    Pool::Decodable => None,
+                };
+                if let Some(written) = written {
                     let begin = written.position(start);
                     if let Some(text) = self.window_after(&written.corpus, prefix, begin, n as usize, rng) {
                         return text;

@@ -12,6 +12,7 @@ mod passage;
 mod random;
 mod shakespeare;
 mod text;
+mod topped;
 mod words;
 
 use std::fmt;
@@ -56,7 +57,7 @@ impl fmt::Debug for Corpus {
 #[derive(Clone, Debug)]
 enum Source {
     Text(Arc<TextCorpus>),
-    Tokens(Arc<TokenPool>),
+    Tokens(Arc<TokenPool>, Pool),
 }
 
 impl Corpus {
@@ -65,8 +66,14 @@ impl Corpus {
         let source = match kind {
             CorpusKind::Sonnet => Source::Text(tokenizer.corpora().sonnet()),
             CorpusKind::Coding => Source::Text(tokenizer.corpora().coding()),
-            CorpusKind::Random => Source::Tokens(tokenizer.corpora().pool(tokenizer, Pool::Ordinary)),
+            CorpusKind::Random => return Corpus::random(Pool::Ordinary, tokenizer),
         };
+        Corpus { tokenizer: tokenizer.clone(), source }
+    }
+
+    /// Opens runs of the token numbers of a pool.
+    pub fn random(pool: Pool, tokenizer: &Tokenizer) -> Corpus {
+        let source = Source::Tokens(TokenPool::of(tokenizer, pool), pool);
         Corpus { tokenizer: tokenizer.clone(), source }
     }
 
@@ -83,7 +90,7 @@ impl Corpus {
                 let start = corpus.draw(&self.tokenizer, rng);
                 corpus.append_tokens(&self.tokenizer, start, n, tokens);
             }
-            Source::Tokens(pool) => pool.append(pool.draw(rng), n, tokens),
+            Source::Tokens(pool, _) => pool.append(pool.draw(rng), n, tokens),
         }
     }
 
