@@ -59,6 +59,8 @@ pub struct Format {
     pub block_size: Option<u32>,
     /// What prompts are cut from when nothing else is said.
     pub corpus: Option<Corpus>,
+    /// Whether it can hold a query and passages, for endpoints that rank.
+    pub(crate) ranks: bool,
     /// The options that act on it, of those that do not act on every file.
     pub options: &'static [&'static str],
     /// Whether what is seen of a path fits; never a matter of reading all of it.
@@ -130,6 +132,7 @@ impl Format {
             promotes: false,
             makes_text: false,
             writes_inputs: false,
+            ranks: false,
             sessions_by_default: false,
             block_size: None,
             corpus: None,

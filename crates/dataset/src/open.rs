@@ -243,6 +243,13 @@ impl Opening<'_> {
                 if batches { "a folder" } else { name }
             ));
         }
+        if self.context.endpoint.ranks() && !self.format.ranks {
+            return refuse(format!(
+                "{name} has no query and passages, which the {} endpoint takes; use single_turn or random_pool with named \
+                 texts, or --endpoint-type chat",
+                self.context.endpoint.name()
+            ));
+        }
         if !self.context.fixed_schedule {
             return Ok(());
         }

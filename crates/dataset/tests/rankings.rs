@@ -3,8 +3,11 @@
 
 mod common;
 
-use aiperf_config::{DatasetSource, EndpointKind, Normal, SyntheticDataset, SyntheticRankings};
-use aiperf_dataset::{OpenContext, open};
+use std::path::Path;
+use std::sync::Arc;
+
+use aiperf_config::{DatasetSource, EndpointKind, FileFormat, Normal, SyntheticDataset, SyntheticRankings};
+use aiperf_dataset::{Dataset, DatasetError, OpenContext, open};
 use aiperf_tokenize::Tokenizer;
 use aiperf_types::{Content, Turn};
 use common::*;
@@ -91,4 +94,56 @@ fn more_passages_leave_the_query_and_the_first_passages_unchanged() {
         assert_eq!((&few.0, &few.1[..]), (&many.0, &many.1[..2]));
         assert_eq!(few.1, longer.1);
     }
+}
+
+fn read(path: &Path, format: FileFormat) -> Result<Arc<dyn Dataset>, DatasetError> {
+    let tokenizer = Tokenizer::builtin();
+    let context = OpenContext { endpoint: EndpointKind::CohereRankings, ..context(&tokenizer) };
+    open(&config(DatasetSource::File(file(path, format))), &context)
+}
+
+const ROW: &str = r#"{"texts":[{"name":"query","contents":["q"]},{"name":"passages","contents":["a","b"]}]}"#;
+
+#[test]
+fn rows_with_a_query_and_passages_are_read_and_others_are_refused_by_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.jsonl");
+    std::fs::write(&path, ROW).unwrap();
+    let turn = read(&path, FileFormat::SingleTurn).unwrap().build(0).unwrap().turns.remove(0);
+    assert_eq!(ranked(&turn), ("q".to_owned(), vec!["a".to_owned(), "b".to_owned()]));
+    for (row, what) in [
+        (r#"{"text":"q"}"#, "has texts without a name"),
+        (r#"{"texts":[{"name":"other","contents":["q"]}]}"#, "has texts named `other`"),
+        (r#"{"texts":[{"name":"passages","contents":["a"]}]}"#, "has no `query`"),
+        (
+            r#"{"texts":[{"name":"query","contents":["a"]},{"name":"passages","contents":[""]}]}"#,
+            "has no `passages`",
+        ),
+    ] {
+        std::fs::write(&path, format!("{ROW}\n{row}\n")).unwrap();
+        let message = read(&path, FileFormat::SingleTurn).err().unwrap().to_string();
+        assert!(message.contains("rows.jsonl:2") && message.contains(what), "{message}");
+    }
+    std::fs::write(&path, r#"{"input_length":5}"#).unwrap();
+    let message = read(&path, FileFormat::MooncakeTrace).err().unwrap().to_string();
+    assert!(message.contains("mooncake_trace has no query and passages"), "{message}");
+}
+
+#[test]
+fn pools_are_queries_and_passages_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("queries.jsonl", "{\"text\":\"q1\"}\n{\"text\":\"q2\"}\n");
+    write("passages.jsonl", "{\"texts\":[\"a\",\"b\"]}\n{\"text\":\"c\"}\n");
+    let dataset = read(folder.path(), FileFormat::RandomPool).unwrap();
+    for conversation in build_all(&*dataset) {
+        let Content::Parts { texts, .. } = &conversation.turns[0].content else { panic!() };
+        let names: Vec<_> = texts.iter().map(|group| group.name.as_deref().unwrap()).collect();
+        assert_eq!(names, ["passages", "queries"]);
+    }
+    write("queries.jsonl", "{\"texts\":[\"\"],\"image\":\"data:image/png;base64,AA==\"}\n");
+    assert!(read(folder.path(), FileFormat::RandomPool).is_err());
+    std::fs::remove_file(folder.path().join("queries.jsonl")).unwrap();
+    let message = read(folder.path(), FileFormat::RandomPool).err().unwrap().to_string();
+    assert!(message.contains("not always a query"), "{message}");
 }

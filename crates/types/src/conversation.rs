@@ -116,6 +116,26 @@ pub struct TextGroup {
     pub contents: Vec<Arc<str>>,
 }
 
+/// What a text is for, where passages are ranked by a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ranked {
+    /// What is asked.
+    Query,
+    /// What is ranked.
+    Passages,
+}
+
+impl Ranked {
+    /// What the texts of a group of this name are for; `None` where they are for neither.
+    pub fn named(name: &str) -> Option<Ranked> {
+        match name {
+            "query" | "queries" => Some(Ranked::Query),
+            "passages" | "passage" => Some(Ranked::Passages),
+            _ => None,
+        }
+    }
+}
+
 /// The kind of a media item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaKind {

@@ -10,7 +10,7 @@ mod usage;
 
 pub use body::{Body, CountedText};
 pub use branch::{BranchChild, BranchGroup, BranchPlan, BranchStart, Lineage, Spine, ThinkTime, TraceSource};
-pub use conversation::{Content, ContextMode, Conversation, Media, MediaKind, TextGroup, Turn};
+pub use conversation::{Content, ContextMode, Conversation, Media, MediaKind, Ranked, TextGroup, Turn};
 pub use record::{
     Answer, CacheBustMarker, Channel, ContentEvent, HttpTrace, Identity, Packet, PhaseKind, PlanInstants,
     RawEvent, RawResponse, RequestError, RequestFacts, RequestRecord, TokenCounts, TransportFacts,

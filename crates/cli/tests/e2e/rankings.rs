@@ -68,7 +68,7 @@ fn rows_of_named_texts_are_ranked_and_others_are_refused_before_anything_is_sent
     place.run("mock://?ttft=1ms", &line(&good)).with_code(0);
     let bad = place.write("bad.jsonl", r#"{"text":"what is it"}"#);
     let told = Place::new().run("mock://?ttft=1ms", &line(&bad)).with_code(2);
-    for part in ["texts without a name", "`query`", "nim-rankings"] {
+    for part in ["bad.jsonl:1", "texts without a name", "`query`"] {
         assert!(told.err.contains(part), "{}", told.err);
     }
 }

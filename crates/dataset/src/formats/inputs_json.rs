@@ -17,6 +17,7 @@ use crate::source::SourceFile;
 use crate::{Dataset, DatasetError, Place};
 
 pub(crate) const FORMAT: Format = Format {
+    ranks: true,
     options: &["--num-dataset-entries"],
     fits: |_, look| {
         look.record().is_some_and(|(_, record)| is_inputs(record)) || look.document().is_some_and(is_inputs)

@@ -16,6 +16,7 @@ pub(crate) const FORMAT: Format = Format {
     parquet: true,
     timed: true,
     writes_inputs: true,
+    ranks: true,
     options: &["--osl", "--inter-turn-delay-cap-seconds", "--num-dataset-entries"],
     fits: |_, look| look.record_passes(format(EndpointKind::Chat)),
     times: first_times,

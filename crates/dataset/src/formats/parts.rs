@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use aiperf_types::{Content, Media, MediaKind, TextGroup};
+use aiperf_types::{Content, Media, MediaKind, Ranked, TextGroup};
 
 use super::media;
 use crate::json::{self, Fault, Field};
@@ -114,6 +114,35 @@ fn check_uuids(text: &str, fields: &PartFields<'_>) -> Result<(), Fault> {
     }
     Ok(())
 }
+
+/// Whether there is a query, and whether there are passages, for endpoints that rank; texts that are neither are a
+/// fault. Groups without a name of their own have `default_name`.
+pub(crate) fn ranked(fields: &PartFields<'_>, default_name: Option<&str>) -> Result<(bool, bool), Fault> {
+    let (mut query, mut passages) = (false, false);
+    groups(0, fields, |field, name, contents| {
+        let name = match name {
+            Some(name) => json::string("name", name)?.into_owned(),
+            None => default_name.unwrap_or_default().to_owned(),
+        };
+        let found = match Ranked::named(&name) {
+            Some(Ranked::Query) => &mut query,
+            Some(Ranked::Passages) => &mut passages,
+            None => {
+                let what = if name.is_empty() { "without a name".into() } else { format!("named `{name}`") };
+                return Err(Fault::new(field, format!("has texts {what}; {RANKED_NAMES}")));
+            }
+        };
+        for content in contents {
+            *found |= json::check_string(field, content)?;
+        }
+        Ok(())
+    })?;
+    Ok((query, passages))
+}
+
+/// What endpoints that rank take.
+pub(crate) const RANKED_NAMES: &str =
+    "endpoints that rank take groups of texts: one named `query`, one named `passages`";
 
 /// Visits the contents of one modality: group name (JSON text), field, content (JSON text).
 fn items<'a>(

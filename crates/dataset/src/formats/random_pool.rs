@@ -7,7 +7,7 @@ use aiperf_config::FileFormat;
 use aiperf_tokenize::seed::{Streams, below};
 use aiperf_types::{Content, ContextMode, Conversation, Media, TextGroup, Turn};
 
-use super::parts::{self, Holds, MODALITIES, PART_KEYS, PartFields};
+use super::parts::{self, Holds, MODALITIES, PART_KEYS, PartFields, RANKED_NAMES};
 use super::single_turn::takes_media;
 use super::{Files, Folder, Format};
 use crate::file::Finish;
@@ -22,6 +22,7 @@ use crate::{Dataset, DatasetError, Len, Outline, Place, TurnOutline};
 
 pub(crate) const FORMAT: Format = Format {
     writes_inputs: true,
+    ranks: true,
     options: &[
         "--osl",
         "--num-dataset-entries",
@@ -128,7 +129,11 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     let mut pools = Vec::with_capacity(files.len());
     let mut flat: [Flat; MODALITIES] = Default::default();
     let mut authored = false;
+    let mut ranked = (false, false);
     for (number, file) in files.iter().enumerate() {
+        let name = file.path.file_stem().unwrap_or_default().to_string_lossy();
+        // Whether each entry has a query, and whether each has passages.
+        let mut all_ranked = (true, true);
         let mut entries = Vec::new();
         let mut lines = Lines::new(file)?;
         while let Some(line) = lines.next(file)? {
@@ -138,9 +143,17 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
             records += 1;
             let holds = std::str::from_utf8(line.bytes)
                 .map_err(|_| Fault::new("", "not valid UTF-8; save the file as UTF-8"))
-                .and_then(|text| Ok(entry(text)?.1));
+                .and_then(|text| {
+                    let (fields, holds) = entry(text)?;
+                    let ranked =
+                        if endpoint.ranks() { parts::ranked(&fields, Some(&name))? } else { (false, false) };
+                    Ok((holds, ranked))
+                });
             let holds = match holds {
-                Ok(holds) => holds,
+                Ok((holds, (query, passages))) => {
+                    all_ranked = (all_ranked.0 && query, all_ranked.1 && passages);
+                    holds
+                }
                 Err(rule) => {
                     collect(survey, fault(rule))?;
                     continue;
@@ -160,7 +173,7 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
         if entries.is_empty() {
             return Err(DatasetError::Empty(format!("{}: the pool has no entries", file.path.display())));
         }
-        let name = file.path.file_stem().unwrap_or_default().to_string_lossy();
+        ranked = (ranked.0 || all_ranked.0, ranked.1 || all_ranked.1);
         pools.push(Pool { name: name.into(), entries });
     }
     if let Some(survey) = survey {
@@ -168,6 +181,13 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     }
     let occurs = |modality: usize| flat[modality].total() > 0;
     let batching = (0..MODALITIES).any(|modality| batch[modality] != 1 && occurs(modality));
+    if endpoint.ranks() && (batching || ranked != (true, true)) {
+        return Err(DatasetError::Unsuitable(format!(
+            "{}: draws of it have not always a query and passages; {RANKED_NAMES}, in each entry or as files of a folder \
+             with these names, without batch sizes",
+            opening.file.path.display()
+        )));
+    }
     if batching {
         check_batching(&pools, authored, batch, occurs)?;
     }

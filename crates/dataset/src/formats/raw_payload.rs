@@ -14,6 +14,7 @@ use crate::look::{Look, has_extension};
 use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row, complaint};
 
 pub(crate) const FORMAT: Format = Format {
+    ranks: true,
     options: &["--num-dataset-entries"],
     fits: |_, look| {
         let is_payload = |look: &Look| look.record().is_some_and(|(_, record)| is_payload(record));

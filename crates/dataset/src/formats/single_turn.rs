@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aiperf_config::{EndpointKind, FileFormat};
 use aiperf_types::{ContextMode, Turn};
 
-use super::parts::{self, PART_KEYS, PartFields};
+use super::parts::{self, PART_KEYS, PartFields, RANKED_NAMES};
 use super::{Files, FirstTimes, Format, Near};
 use crate::json::{self, Fault, Field};
 use crate::look::{Look, given};
@@ -18,6 +18,7 @@ pub(crate) const FORMAT: Format = Format {
     parquet: true,
     timed: true,
     writes_inputs: true,
+    ranks: true,
     options: &["--osl", "--inter-turn-delay-cap-seconds", "--uuid-and-strip", "--num-dataset-entries"],
     fits: |_, look| look.record_passes(format(EndpointKind::Chat)),
     times: first_times,
@@ -91,6 +92,16 @@ impl<'a> TurnFields<'a> {
                     endpoint.name()
                 ),
             ));
+        }
+        if endpoint.ranks() {
+            let missing = match parts::ranked(&self.parts, None)? {
+                (false, _) => Some("query"),
+                (_, false) => Some("passages"),
+                _ => None,
+            };
+            if let Some(missing) = missing {
+                return Err(Fault::new("texts", format!("has no `{missing}`; {RANKED_NAMES}")));
+            }
         }
         let (timestamp, delay) = times(self.timestamp, self.delay, tally)?;
         if timestamp.is_some_and(|time| time != 0.0) && delay.is_some_and(|delay| delay != 0.0) {

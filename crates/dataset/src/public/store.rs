@@ -67,7 +67,7 @@ impl Written {
         match &turn.content {
             Content::Parts { texts, media } => {
                 let group = |group: &TextGroup| {
-                    (text(&group.name), group.contents.iter().map(|text| text.to_string()).collect())
+                    (text(&group.name), group.contents.iter().map(ToString::to_string).collect())
                 };
                 let item = |item: &Media| {
                     (place(&KINDS, &item.kind), text(&item.name), item.content.to_string(), text(&item.uuid))

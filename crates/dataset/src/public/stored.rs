@@ -35,6 +35,12 @@ pub(crate) fn open(
 
 /// Conversations need an endpoint that takes them.
 fn check_endpoint(store: &Store, index: u64, endpoint: EndpointKind) -> Result<(), DatasetError> {
+    if endpoint.ranks() {
+        return Err(DatasetError::Unsuitable(format!(
+            "--public-dataset: the set has no query and passages, which the {} endpoint takes; use --endpoint-type chat",
+            endpoint.name()
+        )));
+    }
     let (_, mode, turns) = store.session(index);
     if endpoint.single_turn_only() && (turns > 1 || !mode.accumulates()) {
         return Err(DatasetError::Unsuitable(format!(

@@ -137,8 +137,9 @@ impl Imitation {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let [begin, end, ..] = made.begins[index.min(made.begins.len())..] {
-                let mut draws = made.drawn[begin..end].to_vec().into_iter();
+                let draws = made.drawn[begin..end].to_vec();
                 drop(made);
+                let mut draws = draws.into_iter();
                 return self.make(index, || draws.next().unwrap_or(0));
             }
             let next = made.begins.len() - 1;

@@ -114,7 +114,9 @@ fn ranked_text(scanner: &mut Scanner<'_>, texts: &mut Texts) -> Scan<()> {
     } else {
         found = scanner.text()?;
     }
-    found.into_iter().for_each(|text| push(text, texts));
+    if let Some(text) = found {
+        push(text, texts);
+    }
     Ok(())
 }
 

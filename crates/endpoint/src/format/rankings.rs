@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aiperf_config::EndpointKind;
-use aiperf_types::{Body, Content, Turn};
+use aiperf_types::{Body, Content, Ranked, Turn};
 
 use super::authored::texts_of_body;
 use super::completions::{counted, push_array};
@@ -24,11 +24,10 @@ fn texts_of(turn: &Turn) -> Result<Texts<'_>, &str> {
     let Content::Parts { texts: groups, .. } = &turn.content else { return Ok(texts) };
     for group in groups {
         let name = group.name.as_deref().unwrap_or_default();
-        let filled = group.contents.iter().filter(|text| !text.is_empty());
-        match name {
-            "query" | "queries" => texts.query = texts.query.or(filled.into_iter().next()),
-            "passages" | "passage" => texts.passages.extend(filled),
-            _ => return Err(name),
+        let mut filled = group.contents.iter().filter(|text| !text.is_empty());
+        match Ranked::named(name).ok_or(name)? {
+            Ranked::Query => texts.query = texts.query.or_else(|| filled.next()),
+            Ranked::Passages => texts.passages.extend(filled),
         }
     }
     Ok(texts)

@@ -17,14 +17,12 @@ pub(super) fn ranked(scanner: &mut Scanner<'_>) -> Scan<bool> {
     scanner.items(|scanner, _| {
         let (mut index, mut score) = (false, false);
         scanner.members(|scanner, key| {
-            match key {
-                b"index" => index = unsigned(scanner.span()?).is_some(),
-                _ => {
-                    score |= matches!(scanner.peek(), Some(b'-' | b'0'..=b'9'));
-                    scanner.skip()?;
-                }
+            if key == b"index" {
+                index = unsigned(scanner.span()?).is_some();
+                return Ok(());
             }
-            Ok(())
+            score |= matches!(scanner.peek(), Some(b'-' | b'0'..=b'9'));
+            scanner.skip()
         })?;
         count += 1;
         good += usize::from(index && score);
