@@ -23,8 +23,8 @@ pub use run::{
     EndpointConfig, EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, ImageFormat,
     ImageSampling, ImageSource, IpVersion, LoadMode, Normal, OutputConfig, PhaseConfig, PublicDataset,
     RampTimes, RemoteDataset, RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticAudio,
-    SyntheticDataset, SyntheticImages, SyntheticMedia, SyntheticRankings, SyntheticVideo, Target, TokenizerConfig,
-    TokenizerSource, Ui, VideoContainer, VideoKind, VideoSound,
+    SyntheticDataset, SyntheticImages, SyntheticMedia, SyntheticRankings, SyntheticVideo, Target,
+    TokenizerConfig, TokenizerSource, Ui, VideoContainer, VideoKind, VideoSound,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_text};
 pub use signed::{Signature, identity, moment, signature};

@@ -3,8 +3,8 @@
 //! Values the user did not give are left out, but for the few that the reference always writes.
 
 use aiperf_config::{
-    Arrival, Corpus, DatasetSource, LengthPair, Lengths, LoadMode, Normal, PhaseConfig, PublicDataset, RunConfig,
-    SyntheticMedia, Target, TokenizerSource, Ui, is_secret_pair,
+    Arrival, Corpus, DatasetSource, LengthPair, Lengths, LoadMode, Normal, PhaseConfig, PublicDataset,
+    RunConfig, SyntheticMedia, Target, TokenizerSource, Ui, is_secret_pair,
 };
 use aiperf_types::PhaseKind;
 use serde_json::{Map, Value, json};
