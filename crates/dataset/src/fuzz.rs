@@ -183,6 +183,51 @@ pub fn fuzz_from_run(bytes: &[u8]) {
     });
 }
 
+/// The rows of a shard of a public data set, and what several converters make of them.
+///
+/// # Panics
+/// When what was kept is not what is handed out.
+pub fn fuzz_rows(bytes: &[u8]) {
+    use crate::public::{Job, Reading, Shard, find, read};
+
+    with_file(bytes, "rows", |path| {
+        for name in ["aimo", "blazedit_5k", "spec_bench", "spec_al_mtbench", "mmvu"] {
+            let Some((set, make)) = find(name).and_then(|set| match set.reading {
+                Reading::Rows(make) => Some((set, make)),
+                _ => None,
+            }) else {
+                continue;
+            };
+            let Ok(shard) = Shard::local("rows", path) else { return };
+            let job = Job {
+                set,
+                origin: "here",
+                filters: &[],
+                bound: Some(20),
+                tokenizer: None,
+                fixed_schedule: false,
+            };
+            let store = path.with_extension(name);
+            let summary = make(job).and_then(|mut converter| {
+                read(&job, &mut *converter, &mut std::iter::once(Ok(shard)), &store, &|| false)
+            });
+            if let Ok(summary) = summary {
+                let config = DatasetConfig::new(DatasetSource::Stored(store.clone()));
+                let survey = Survey::default();
+                let opened = open(&config, &OpenContext::survey(&survey, false));
+                assert!(opened.is_ok(), "what was kept opens");
+                let Ok(dataset) = opened else { return };
+                assert_eq!(dataset.len(), Len::Exact(summary.conversations), "every conversation is kept");
+                for index in 0..summary.conversations {
+                    let turns = dataset.build(index).map(|built| built.turns.len() as u32);
+                    assert_eq!(turns, Ok(dataset.outline(index).turns()), "every turn is kept");
+                }
+            }
+            let _ = std::fs::remove_file(store);
+        }
+    });
+}
+
 fn with_file(bytes: &[u8], ending: &str, read: impl FnOnce(&Path)) {
     let Ok(file) = tempfile::Builder::new().suffix(ending).tempfile() else { return };
     if std::fs::write(file.path(), bytes).is_ok() {
@@ -423,7 +468,9 @@ mod tests {
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(400));
         runner
             .run(&(0..files.len(), changes()), |(file, (changes, cut))| {
-                fuzz_columns(&damaged(files[file].clone(), &changes, cut));
+                let bytes = damaged(files[file].clone(), &changes, cut);
+                fuzz_columns(&bytes);
+                fuzz_rows(&bytes);
                 Ok(())
             })
             .unwrap();
@@ -438,7 +485,9 @@ mod tests {
         let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(500));
         runner
             .run(&(0..files.len(), changes()), |(file, (changes, cut))| {
-                fuzz_records(&damaged(files[file].clone(), &changes, cut));
+                let bytes = damaged(files[file].clone(), &changes, cut);
+                fuzz_records(&bytes);
+                fuzz_rows(&bytes);
                 Ok(())
             })
             .unwrap();
@@ -471,6 +520,11 @@ mod tests {
         ) {
             fuzz_format(format, &bytes, fixed, EndpointKind::Chat);
             fuzz_changed(format, &bytes, factor);
+        }
+
+        #[test]
+        fn no_shard_brings_a_public_data_set_down(bytes in document()) {
+            fuzz_rows(&bytes);
         }
 
         #[test]

@@ -9,7 +9,7 @@ use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind};
 use aiperf_dataset::public::{Fault, Job, Reading, Shard, Summary, find, read};
 use aiperf_dataset::{OpenContext, open};
 use aiperf_tokenize::Tokenizer;
-use aiperf_types::{Content, Conversation};
+use aiperf_types::{Content, Conversation, MediaKind, Turn};
 use serde_json::{Value, json};
 
 /// What the set makes of the rows of a file.
@@ -48,7 +48,7 @@ fn made(
 
 fn rows(rows: &[Value]) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+    let text = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     std::fs::write(file.path(), text).unwrap();
     file
 }
@@ -56,6 +56,22 @@ fn rows(rows: &[Value]) -> tempfile::NamedTempFile {
 fn text(content: &Content) -> &str {
     let Content::Parts { texts, .. } = content else { panic!("{content:?}") };
     &texts[0].contents[0]
+}
+
+/// A turn as the sample has it.
+fn shown(turn: &Turn) -> Value {
+    let Content::Parts { media, .. } = &turn.content else { panic!("{turn:?}") };
+    let mut shown = json!({"text": text(&turn.content)});
+    for (kind, key) in
+        [(MediaKind::Image, "images"), (MediaKind::Audio, "audios"), (MediaKind::Video, "videos")]
+    {
+        let items: Vec<&str> =
+            media.iter().filter(|item| item.kind == kind).map(|item| item.content.as_ref()).collect();
+        if !items.is_empty() {
+            shown[key] = json!(items);
+        }
+    }
+    shown
 }
 
 #[test]
@@ -73,8 +89,7 @@ fn a_row_of_each_kind_becomes_its_turns() {
         let file = rows(&[case["row"].clone()]);
         match made(name, file.path(), None, &Tokenizer::builtin()) {
             Ok((_, built)) => {
-                let turns: Vec<Value> =
-                    built[0].turns.iter().map(|turn| json!({"text": text(&turn.content)})).collect();
+                let turns: Vec<Value> = built[0].turns.iter().map(shown).collect();
                 assert_eq!(Value::from(turns), case["turns"], "{name}");
                 assert!(built[0].turns.iter().all(|turn| turn.max_tokens.is_none()));
             }

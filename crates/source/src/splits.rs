@@ -37,18 +37,12 @@ pub fn split_files(files: &[&str], card: &str, subset: Option<&str>, split: &str
 /// the first.
 pub fn converted_files(files: &[&str], subset: Option<&str>, split: &str) -> Vec<String> {
     let of = |subset: &str| with_prefix(files, &format!("{subset}/{split}/"));
-    let mut found = match subset {
-        Some(subset) => of(subset),
-        None => {
-            let mut subsets: Vec<&str> =
-                files.iter().filter_map(|file| Some(file.split_once('/')?.0)).collect();
-            subsets.sort_unstable();
-            std::iter::once("default")
-                .chain(subsets)
-                .map(of)
-                .find(|found| !found.is_empty())
-                .unwrap_or_default()
-        }
+    let mut found = if let Some(subset) = subset {
+        of(subset)
+    } else {
+        let mut subsets: Vec<&str> = files.iter().filter_map(|file| Some(file.split_once('/')?.0)).collect();
+        subsets.sort_unstable();
+        std::iter::once("default").chain(subsets).map(of).find(|found| !found.is_empty()).unwrap_or_default()
     };
     found.sort_unstable();
     found

@@ -196,15 +196,15 @@ fn rows(place: &Place<'_>, make: Make, store: &Path) -> Result<Summary, Failure>
     };
     // What a shard could not be had for; a reader only hears that it could not.
     let lost: RefCell<Option<SourceError>> = RefCell::default();
-    let lose = |error: SourceError| {
+    let note = |error: SourceError| {
         let fault = Fault::new(error.problem.to_string(), error.problem.fix());
         *lost.borrow_mut() = Some(error);
         fault
     };
     let mut shards = found.files(sources).map(|file| {
-        let local = file.map_err(lose)?;
+        let local = file.map_err(note)?;
         Shard::local(&local.name, &local.path).map_err(|error| {
-            lose(Problem::CannotRead { path: local.path, cause: error.to_string() }.about(origin.as_str()))
+            note(Problem::CannotRead { path: local.path, cause: error.to_string() }.about(origin.as_str()))
         })
     });
     let read = make(job).and_then(|mut converter| {
@@ -249,6 +249,9 @@ fn renamed(error: SourceError, set: &PublicSet) -> Failure {
     let page = match (&error.problem, set.repo()) {
         (Problem::Gated { .. }, Some(repo)) => {
             format!(" Its page is https://huggingface.co/datasets/{repo}.")
+        }
+        (Problem::Offline(_), _) => {
+            format!(" `aiperf dataset fetch --public-dataset {}` downloads it.", set.name)
         }
         _ => String::new(),
     };

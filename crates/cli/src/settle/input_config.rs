@@ -140,33 +140,9 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
     let sampling = typed.text("--dataset-sampling-strategy");
     let cap = typed.number("--inter-turn-delay-cap-seconds");
     let osl = normal(typed, "--osl", "--osl-stddev", 0.0, false);
-    let corpus = config.dataset.corpus.map(|corpus| match corpus {
-        Corpus::Sonnet => "sonnet",
-        Corpus::Coding => "coding",
-        Corpus::Random => "random",
-    });
+    let corpus = config.dataset.corpus.map(corpus_name);
     if let Some(public) = &config.dataset.public {
-        keys.set("type", "public")
-            .set("dataset", public.name)
-            .maybe("repo", public.repo.clone())
-            .maybe("subset", public.subset.clone())
-            .maybe("filters", filters(public))
-            .maybe("synthesis", synthesis(typed))
-            .maybe("sampling", sampling)
-            .maybe("entries", public.entries)
-            .maybe("random_seed", seed)
-            .maybe("inter_turn_delay_cap_seconds", cap)
-            .maybe("osl", osl)
-            .maybe("trace_idle_gap_cap_seconds", typed.number("--trace-idle-gap-cap-seconds"))
-            .maybe("ignore_trace_delays", typed.switch("--ignore-trace-delays"))
-            .maybe("use_think_time_only", typed.switch("--use-think-time-only"))
-            .maybe("max_context_length", typed.count("--max-context-length"))
-            .maybe("prompts", corpus.map(|corpus| json!({"corpus": corpus})));
-        keys.maybe(
-            "cache_bust",
-            config.dataset.cache_bust.map(|target| json!({"target": target.export_name()})),
-        );
-        return keys.done();
+        return public_dataset(typed, config, public, keys);
     }
     match &config.dataset.source {
         DatasetSource::File(file) => {
@@ -248,6 +224,37 @@ fn dataset(typed: &Typed, config: &RunConfig) -> Value {
     }
     keys.maybe("cache_bust", config.dataset.cache_bust.map(|target| json!({"target": target.export_name()})));
     keys.done()
+}
+
+/// Of a public data set; `keys` holds what comes before.
+fn public_dataset(typed: &Typed, config: &RunConfig, public: &PublicDataset, mut keys: Keys) -> Value {
+    let corpus = config.dataset.corpus.map(corpus_name);
+    keys.set("type", "public")
+        .set("dataset", public.name)
+        .maybe("repo", public.repo.clone())
+        .maybe("subset", public.subset.clone())
+        .maybe("filters", filters(public))
+        .maybe("synthesis", synthesis(typed))
+        .maybe("sampling", typed.text("--dataset-sampling-strategy"))
+        .maybe("entries", public.entries)
+        .maybe("random_seed", config.seed_given.then_some(config.seed))
+        .maybe("inter_turn_delay_cap_seconds", typed.number("--inter-turn-delay-cap-seconds"))
+        .maybe("osl", normal(typed, "--osl", "--osl-stddev", 0.0, false))
+        .maybe("trace_idle_gap_cap_seconds", typed.number("--trace-idle-gap-cap-seconds"))
+        .maybe("ignore_trace_delays", typed.switch("--ignore-trace-delays"))
+        .maybe("use_think_time_only", typed.switch("--use-think-time-only"))
+        .maybe("max_context_length", typed.count("--max-context-length"))
+        .maybe("prompts", corpus.map(|corpus| json!({"corpus": corpus})));
+    keys.maybe("cache_bust", config.dataset.cache_bust.map(|target| json!({"target": target.export_name()})));
+    keys.done()
+}
+
+fn corpus_name(corpus: Corpus) -> &'static str {
+    match corpus {
+        Corpus::Sonnet => "sonnet",
+        Corpus::Coding => "coding",
+        Corpus::Random => "random",
+    }
 }
 
 /// Which rows of a public data set are kept.

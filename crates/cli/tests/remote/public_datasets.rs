@@ -35,17 +35,15 @@ fn gsm8k() -> StubRepo {
     )
 }
 
-/// What the run sent, by the text of the last message of each request.
+/// What the run sent, by the last message of each request: its text, or its parts as JSON.
 pub(crate) fn sent(machine: &Machine) -> Vec<String> {
     let raw = std::fs::read_to_string(machine.home.path().join("out/profile_export_raw.jsonl")).unwrap();
     let mut texts: Vec<String> = raw
         .lines()
         .map(|line| {
             let record: Value = serde_json::from_str(line).unwrap();
-            record["payload"]["messages"].as_array().unwrap().last().unwrap()["content"]
-                .as_str()
-                .unwrap()
-                .to_owned()
+            let content = &record["payload"]["messages"].as_array().unwrap().last().unwrap()["content"];
+            content.as_str().map_or_else(|| content.to_string(), str::to_owned)
         })
         .collect();
     texts.sort();
@@ -92,6 +90,13 @@ fn a_set_runs_from_the_hub_and_which_bytes_it_was_is_on_record() {
         })
     );
     assert_eq!(summary["input_config"]["datasets"][0]["dataset"], "spec_al_gsm8k");
+    // The version is fixed once, and the repository is listed once.
+    let log = hub.log();
+    let asked = |part: &str| log.iter().filter(|request| request.path().contains(part)).count();
+    assert_eq!((asked("/revision/"), asked("/paths-info/")), (1, 0), "{log:?}");
+    let first_pages =
+        log.iter().filter(|request| request.path().contains("/tree/") && !request.target.contains("cursor="));
+    assert_eq!(first_pages.count(), 1, "{log:?}");
 }
 
 #[test]
@@ -123,7 +128,7 @@ fn a_set_that_was_fetched_runs_offline_and_one_that_was_not_connects_to_nobody()
 #[test]
 fn the_files_of_a_split_are_found_in_every_layout() {
     let parquet = |from| rows::parquet(&questions(from, 2), 1);
-    let lines: String = questions(0, 2).iter().map(|row| format!("{row}\n")).collect();
+    let lines = questions(0, 2).iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let array = json!(questions(0, 2)).to_string();
     let card = "---\nlicense: mit\nconfigs:\n- config_name: main\n  data_files:\n  - split: test\n    path: odd/*.parquet\n---\n";
     let layouts: BTreeMap<&str, StubRepo> = [
@@ -157,12 +162,15 @@ fn the_files_of_a_split_are_found_in_every_layout() {
     }
 }
 
+/// A name, the repository, further arguments, the exit code, and parts of the message.
+type Wrong = (&'static str, StubRepo, &'static [&'static str], i32, &'static [&'static str]);
+
 #[test]
 fn what_is_wrong_with_a_set_is_said_in_one_line() {
     let mut gated = gsm8k();
     gated.gated = true;
     let odd = rows::parquet(&[json!({"prompt": "x", "answer": "y"})], 1);
-    let named: [(&str, StubRepo, &[&str], i32, &[&str]); 5] = [
+    let named: [Wrong; 5] = [
         (
             "gated",
             gated,

@@ -10,7 +10,7 @@ use crate::machine::{Machine, stderr};
 use crate::public_datasets::sent;
 
 /// Sets that can be read.
-const COUNT: usize = 31;
+const COUNT: usize = 32;
 
 /// A set, as `aiperf datasets` tells it.
 struct Set(Value);
@@ -78,6 +78,22 @@ impl Case {
         Case { rows, texts: vec!["Now rhyme it.".into(), "Write a haiku.".into()] }
     }
 
+    fn videos() -> Case {
+        let choices = |first: &str| json!({"A": first, "B": "cool", "C": ""});
+        let rows = vec![
+            json!({"question": " Which step is next? ", "choices": choices("heat"), "video": "https://example.org/v.mp4"}),
+            json!({"question": "And then?", "choices": choices("stir"), "video": "https://example.org/w.mp4"}),
+        ];
+        let said = |text: &str, video: &str| {
+            json!([
+                {"type": "text", "text": text},
+                {"type": "video_url", "video_url": {"url": format!("https://example.org/{video}.mp4")}},
+            ])
+        };
+        let texts = [said("And then? A.stir B.cool", "w"), said("Which step is next? A.heat B.cool", "v")];
+        Case { rows, texts: texts.map(|text| text.to_string()).into() }
+    }
+
     fn pairs() -> Case {
         let said = |from: &str, value: &str| json!({"from": from, "value": value});
         let rows = vec![json!({"id": "a", "conversations": [
@@ -102,6 +118,7 @@ fn case(set: &Set) -> Case {
         "instruct_coder" => Case::of("instruction"),
         "blazedit_5k" | "blazedit_10k" => Case::edits(),
         "spec_al_mtbench" => Case::lists("prompt"),
+        "mmvu" => Case::videos(),
         "spec_bench" => {
             let mut case = Case::lists("turns");
             case.texts = vec!["Write a haiku.".into(); 2];
@@ -129,7 +146,7 @@ fn repository(set: &Set, file: Option<&str>, rows: &[Value]) -> StubRepo {
         return StubRepo::new(&[(&format!("lfs:{path}"), array.as_bytes())]);
     }
     let folder = set.text("subset").unwrap_or("data");
-    let shard = format!("lfs:{folder}/{}-00000-of-00001.parquet", set.text("split").unwrap());
+    let shard = format!("lfs:{folder}/{}-00000-of-00001.parquet", set.text("split").unwrap_or_default());
     let bytes = rows::parquet(rows, 1);
     let mut repo = StubRepo::new(&[("README.md", b"---\nlicense: mit\n---\n"), (&shard, &bytes)]);
     if let Some(commit) = set.text("revision") {
@@ -145,7 +162,7 @@ fn run(set: &Set) {
     let (name, file) = set.place().unwrap_or_else(|| ("org/named".to_owned(), None));
     let hub = StubHub::start(&[(&name, repository(set, file, &case.rows))]);
     let mut machine = Machine::new(&hub);
-    let lines: String = case.rows.iter().map(|row| format!("{row}\n")).collect();
+    let lines = case.rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let lines: Arc<[u8]> = lines.into_bytes().into();
     let web = Server::start(move |request| match request.path() {
         "/hemingkx/Spec-Bench/fd2c1cd7d2201ef71db4c5f4e455008f017967bf/data/spec_bench/question.jsonl" => {
@@ -211,4 +228,87 @@ fn each_set_of_traces_runs_and_runs_again_offline() {
     for set in Set::all().iter().filter(|set| set.is_traces()) {
         run(set);
     }
+}
+
+/// A Hub with traces in the repository of `--hf-weka-dataset`.
+fn hub_of_traces(traces: &[Value]) -> (StubHub, Machine) {
+    let shards: Vec<(String, Vec<u8>)> = traces
+        .iter()
+        .enumerate()
+        .map(|(number, trace)| {
+            (
+                format!("lfs:data/train-{number:05}-of-9.parquet"),
+                rows::parquet(std::slice::from_ref(trace), 1),
+            )
+        })
+        .collect();
+    let files: Vec<(&str, &[u8])> =
+        shards.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+    let hub = StubHub::start(&[("org/traces", StubRepo::new(&files))]);
+    let machine = Machine::new(&hub);
+    (hub, machine)
+}
+
+fn profile_traces(machine: &Machine, more: &[&str]) -> std::process::Output {
+    let common = ["--hf-weka-dataset", "org/traces", "--tokenizer", "builtin", "--random-seed", "1"];
+    machine.profile(&[&common[..], more].concat())
+}
+
+#[test]
+fn traces_that_are_too_long_are_left_out_before_they_are_counted() {
+    let mut long = trace("long");
+    long["requests"][1]["in"] = json!(640);
+    long["requests"][1]["hash_ids"] = json!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    let (_hub, machine) = hub_of_traces(&[long, trace("a"), trace("b"), trace("c")]);
+    let bound = ["--max-context-length", "300", "--num-dataset-entries", "2", "--request-count", "50"];
+    let output = profile_traces(&machine, &bound);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let dataset = machine.summary()["metadata"]["dataset"].clone();
+    assert_eq!((&dataset["conversations"], &dataset["requests"]), (&json!(2), &json!(4)), "{dataset}");
+    assert_eq!((&dataset["loader"], &dataset["hf_dataset_name"]), (&json!("weka_hf"), &json!("org/traces")));
+}
+
+#[test]
+fn recorded_times_of_traces_are_played_when_they_are_asked_for() {
+    let (_hub, machine) = hub_of_traces(&[trace("a"), trace("b")]);
+    let output = profile_traces(&machine, &["--fixed-schedule"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let summary = machine.summary();
+    assert_eq!(summary["request_count"]["avg"], 4.0);
+    assert_eq!(summary["input_config"]["phases"][0]["type"], "fixed_schedule");
+}
+
+#[test]
+fn what_is_wrong_with_traces_is_said_with_the_shard_and_the_row() {
+    let mut odd = trace("odd");
+    odd["block_size"] = json!(0);
+    for (traces, parts) in [
+        (vec![trace("a"), trace("a")], &["trace `a` is in", "data/train-00001-of-9.parquet: row 1"][..]),
+        (vec![odd], &["block_size", "data/train-00000-of-9.parquet: row 1"]),
+    ] {
+        let (_hub, machine) = hub_of_traces(&traces);
+        let output = profile_traces(&machine, &[]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("Cannot use public dataset weka_hf (hf://datasets/org/traces@"), "{text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    }
+}
+
+#[test]
+fn a_repository_of_traces_is_named_alone() {
+    let (hub, machine) = hub_of_traces(&[trace("a")]);
+    for arguments in [
+        &["--hf-weka-dataset", "org/traces", "--public-dataset", "aimo"][..],
+        &["--hf-weka-dataset", "org/traces", "--custom-dataset-type", "weka_trace"],
+        &["--hf-weka-dataset", "traces"],
+        &["--hf-weka-dataset", "org/traces/data"],
+    ] {
+        let output = machine.profile(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("--hf-weka-dataset"), "{}", stderr(&output));
+    }
+    let output = machine.profile(&["--public-dataset", "weka-hf"]);
+    assert!(stderr(&output).contains("needs --hf-weka-dataset"), "{}", stderr(&output));
+    assert!(hub.log().is_empty());
 }

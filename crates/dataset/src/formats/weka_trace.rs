@@ -67,7 +67,7 @@ fn open_rows(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
         match rows.insert(Arc::clone(&trace.id), row.place()) {
             None => Ok(trace),
             Some(other) => {
-                let rule = format!("trace `{}` is {other} already; ids must differ", trace.id);
+                let rule = format!("trace `{}` is in {other} already; ids must differ", trace.id);
                 Err(DatasetError::invalid(&place, Place::Json(String::new()), "id", rule))
             }
         }

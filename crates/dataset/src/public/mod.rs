@@ -6,6 +6,7 @@
 
 mod convert;
 mod instruction;
+mod mmvu;
 mod questions;
 mod registry;
 mod rows;
@@ -14,6 +15,7 @@ mod sharegpt;
 mod store;
 mod stored;
 mod value;
+mod video;
 
 pub use convert::{Converter, Draft, Job, Made, Summary, read};
 pub use registry::{LATER_NAMES, Make, NAMES, Place, PublicSet, Reading, Setting, find, sets};

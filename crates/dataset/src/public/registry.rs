@@ -2,7 +2,7 @@
 
 use super::instruction::{self, Prompt};
 use super::questions::{self, Asked};
-use super::{Converter, Fault, Job, sharegpt};
+use super::{Converter, Fault, Job, mmvu, sharegpt};
 
 /// Makes the converter of a set.
 pub type Make = for<'a> fn(Job<'a>) -> Result<Box<dyn Converter + 'a>, Fault>;
@@ -243,6 +243,7 @@ static SETS: [PublicSet; 42] = [
     PublicSet {
         split: "validation",
         record: "question, choices + video",
+        reading: Reading::Rows(|_| Ok(mmvu::make())),
         ..PublicSet::new("mmvu", "yale-nlp/MMVU", "Expert questions about videos")
     },
     PublicSet {

@@ -30,13 +30,16 @@ fn texts(from: usize, count: usize) -> Vec<Value> {
         .collect()
 }
 
-/// Repositories in the layouts that sets have, with the subset and split to read and the rows that are there.
-fn layouts() -> Vec<(&'static str, StubRepo, Option<&'static str>, &'static str, Vec<Value>)> {
+/// A repository, the subset and the split to read, and the rows that are there.
+type Layout = (&'static str, StubRepo, Option<&'static str>, &'static str, Vec<Value>);
+
+/// Repositories in the layouts that sets have.
+fn layouts() -> Vec<Layout> {
     let shard = |from, count| rows::parquet(&texts(from, count), 2);
     let card: &[u8] = b"---\nlicense: mit\nconfigs:\n- config_name: main\n  data_files:\n  - split: train\n    path: main/train-*\n  \
                         - split: test\n    path: main/test-*\n- config_name: other\n  data_files:\n  - split: test\n    path: \
                         other/*.jsonl\n---\n# Card\n";
-    let lines: String = texts(20, 3).iter().map(|row| format!("{row}\n")).collect();
+    let lines = texts(20, 3).iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let files: &[(&str, &[u8])] = &[
         ("README.md", card),
         ("lfs:main/test-00001-of-00002.parquet", &shard(5, 3)),

@@ -16,7 +16,7 @@ use web::OfWeb;
 #[derive(Debug)]
 pub(super) enum Found {
     /// In a repository of the Hub.
-    Hub(OfHub),
+    Hub(Box<OfHub>),
     /// Elsewhere: one file.
     Web(Box<OfWeb>),
 }
@@ -34,7 +34,7 @@ impl Found {
                 OfWeb::of(environment, sources, repo, commit, path).map(Box::new).map(Found::Web)
             }
             Place::Hub { .. } | Place::HubFile { .. } | Place::Named => {
-                OfHub::of(sources, set, public).map(Found::Hub)
+                OfHub::of(sources, set, public).map(Box::new).map(Found::Hub)
             }
         }
     }

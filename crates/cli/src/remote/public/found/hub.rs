@@ -38,11 +38,11 @@ impl OfHub {
     ) -> Result<OfHub, SourceError> {
         let repo = public.repo.as_deref().or(set.repo()).unwrap_or_default().to_owned();
         let revision = set.revision();
-        let named = |mut error: SourceError| {
+        let located = |mut error: SourceError| {
             error.reference = reference(&repo, revision.unwrap_or("main"));
             error
         };
-        let files = sources.hub_files(RepoKind::Dataset, &repo, revision, "").map_err(named)?;
+        let files = sources.hub_files(RepoKind::Dataset, &repo, revision, "").map_err(located)?;
         let subset = public.subset.clone().or_else(|| set.subset.map(str::to_owned));
         let found = |files: HubFiles, shards: Vec<String>| OfHub {
             repo: repo.clone(),
@@ -55,10 +55,11 @@ impl OfHub {
         if let Place::HubFile { path, .. } = set.place {
             let shards =
                 files.files().filter(|(name, _)| *name == path).map(|(name, _)| name.to_owned()).collect();
-            return found(files, shards).with_shards(|| format!("the file {path}"), Vec::new());
+            return found(files, shards).with_shards(|| format!("the file {path}"), &[]);
         }
         let names: Vec<&str> = files.files().map(|(name, _)| name).collect();
-        let card = if names.contains(&CARD) { card(sources, &files).map_err(named)? } else { String::new() };
+        let card =
+            if names.contains(&CARD) { card(sources, &files).map_err(located)? } else { String::new() };
         let shards = split_files(&names, &card, subset.as_deref(), set.split);
         if !shards.is_empty() {
             return Ok(found(files, shards));
@@ -74,19 +75,19 @@ impl OfHub {
                 let names: Vec<&str> = converted.files().map(|(name, _)| name).collect();
                 let shards = converted_files(&names, subset.as_deref(), set.split);
                 let known = if known.is_empty() { folders(&names) } else { known };
-                found(converted, shards).with_shards(what, known)
+                found(converted, shards).with_shards(what, &known)
             }
             // The branch is not there, or was not downloaded before.
             Err(SourceError { problem: Problem::RevisionNotFound(_) | Problem::NotFound { .. }, .. }) => {
                 Err(missing(&repo, &commit, &what(), &known))
             }
-            Err(error) => Err(named(error)),
+            Err(error) => Err(located(error)),
         }
     }
 
-    fn with_shards(self, what: impl FnOnce() -> String, known: Vec<String>) -> Result<OfHub, SourceError> {
+    fn with_shards(self, what: impl FnOnce() -> String, known: &[String]) -> Result<OfHub, SourceError> {
         if self.shards.is_empty() {
-            return Err(missing(&self.repo, self.files.commit(), &what(), &known));
+            return Err(missing(&self.repo, self.files.commit(), &what(), known));
         }
         Ok(self)
     }
@@ -101,13 +102,13 @@ impl OfHub {
         &'a self,
         sources: &'a Sources,
     ) -> impl Iterator<Item = Result<LocalFile, SourceError>> + 'a {
-        let named = |mut error: SourceError| {
+        let located = |mut error: SourceError| {
             error.reference = self.origin();
             error
         };
         self.shards.iter().map(move |path| {
             let here = sources.hub_has(&self.files, path);
-            let mut local = sources.hub_fetch(&self.files, path).map_err(named)?;
+            let mut local = sources.hub_fetch(&self.files, path).map_err(located)?;
             local.name.clone_from(path);
             if !here {
                 self.fetched.set(self.fetched.get() + local.size);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use aiperf_source::{Ask, LocalFile, Plan, Reference, SourceError, Sources};
+use aiperf_source::{Ask, LocalFile, Plan, Problem, Reference, SourceError, Sources};
 use serde_json::Value;
 
 use crate::environment::{Environment, GITHUB_VARIABLE};
@@ -48,7 +48,9 @@ impl OfWeb {
 
     pub(super) fn file(&self, sources: &Sources) -> Result<LocalFile, SourceError> {
         let here = sources.present(&self.plan)?.iter().all(|file| file.cached);
-        let local = sources.fetch_first(&self.plan)?;
+        let fetched = sources.fetch(&self.plan)?;
+        let local = fetched.files.into_iter().next();
+        let local = local.ok_or_else(|| Problem::Empty(self.url.clone()).about(self.url.as_str()))?;
         if !here {
             self.fetched.set(local.size);
         }
