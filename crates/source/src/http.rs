@@ -244,17 +244,19 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
     aiperf_config::redact_text(&innermost.to_string())
 }
 
+/// Whether the server could not prove who it is: another attempt comes to the same.
 fn is_certificate(error: &reqwest::Error) -> bool {
-    let mut source = error.source();
-    while let Some(error) = source {
-        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let tls = error
-            .downcast_ref::<rustls::Error>()
-            .or_else(|| inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()));
-        if let Some(tls) = tls {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = error.source();
+    while let Some(error) = next {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
             return matches!(tls, rustls::Error::InvalidCertificate(_));
         }
-        source = error.source();
+        // What an I/O error wraps is no source of it.
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
     }
     false
 }

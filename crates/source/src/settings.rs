@@ -191,6 +191,11 @@ mod tests {
         assert_eq!(settings.hub.cache, PathBuf::from("/home/me/.cache/huggingface/hub"));
         assert_eq!(settings.remote_cache, PathBuf::from("/home/me/.cache/aiperf/remote"));
         assert!(!settings.offline && !settings.hub.copies && settings.hub.token.is_none());
+        let patience = settings.patience;
+        assert_eq!(patience.between_attempts, [Duration::from_secs(1), Duration::from_secs(3)]);
+        assert_eq!((patience.connect, patience.headers), (Duration::from_secs(10), Duration::from_secs(30)));
+        assert_eq!((patience.idle, patience.hub_idle), (Duration::from_mins(1), Duration::from_mins(1)));
+        assert_eq!((patience.longest_wait, patience.lock), (Duration::from_mins(1), Duration::from_hours(1)));
     }
 
     #[test]

@@ -69,6 +69,15 @@ impl Nginx {
     }
 }
 
+impl Nginx {
+    /// TLS connections that ended before a request.
+    pub fn broken_handshakes(&self) -> usize {
+        let _ = ask(self.port);
+        let text = fs::read_to_string(self.directory.join("error.log")).unwrap_or_default();
+        text.matches("SSL_do_handshake() failed").count()
+    }
+}
+
 impl Drop for Nginx {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -85,7 +94,7 @@ fn configuration(directory: &Path, [port, tls_port]: [u16; 2], certificate: &Pat
     let home = directory.display();
     format!(
         r"
-daemon off; master_process off; pid {home}/pid; error_log {home}/error.log;
+daemon off; master_process off; pid {home}/pid; error_log {home}/error.log info;
 events {{ worker_connections 256; }}
 http {{
     log_format line '$request_method $request_uri $status $http_range';

@@ -31,3 +31,27 @@ impl Formats for Table {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_read_by_the_formats_that_share_a_reader() {
+        for format in FileFormat::ALL {
+            let name = format.name();
+            let Some(found) = Table.find(name) else { continue };
+            let expected = match name {
+                "baseten_trace" => Parquet::File,
+                "mooncake_trace" | "bailian_trace" | "single_turn" | "multi_turn" => Parquet::FileOrShards,
+                _ if name.starts_with("speed_bench_") => Parquet::FileOrShards,
+                _ => Parquet::No,
+            };
+            assert_eq!(found.parquet, expected, "{name}");
+            assert_eq!(found.arrow, name == "baseten_trace", "{name}");
+            let folders = ["weka_trace", "sagemaker_data_capture", "raw_payload", "random_pool"];
+            assert_eq!(found.folder, folders.contains(&name), "{name}");
+        }
+        assert_eq!(Table.find("mooncake-trace"), None, "names are written with _ by then");
+    }
+}

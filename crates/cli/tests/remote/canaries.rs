@@ -55,7 +55,7 @@ const RUN: [&str; 9] = [
     "TRACE",
 ];
 
-fn profile<'a>(reference: &'a str) -> Vec<&'a str> {
+fn profile(reference: &str) -> Vec<&str> {
     [&RUN[..], &["--input-file", reference, "--custom-dataset-type", "mooncake_trace"]].concat()
 }
 

@@ -235,9 +235,21 @@ fn a_killed_transfer_from_the_hub_is_never_taken_for_a_file() {
     });
     let machine = Machine::new(&hub);
     let blobs = machine.home.path().join(".cache/huggingface/hub/datasets--org--set/blobs");
-    let mut child = machine.start(&["dataset", "fetch", "hf://org/set/x.jsonl"]);
+    let child = machine.start(&["dataset", "fetch", "hf://org/set/x.jsonl"]);
     let has_bytes =
         || files_below(&blobs).iter().any(|path| path.metadata().is_ok_and(|found| found.len() > 0));
+    while !has_bytes() {
+        std::thread::yield_now();
+    }
+    // Ctrl-C cleans up; what is killed cannot.
+    let interrupted = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(interrupted, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("it was interrupted. Run again; nothing was left behind."), "{said}");
+    assert!(files_below(&blobs).is_empty());
+    let mut child = machine.start(&["dataset", "fetch", "hf://org/set/x.jsonl"]);
     while !has_bytes() {
         std::thread::yield_now();
     }

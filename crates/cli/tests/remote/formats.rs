@@ -10,7 +10,7 @@ use crate::machine::{Machine, stderr, stdout};
 /// A format, its data, and what a run of it needs.
 struct Case {
     format: &'static str,
-    /// Below the test data of the loaders: a file or a folder.
+    /// Below the test data of the loaders: a file or a folder. A file whose name ends in `/` is a folder of its own.
     data: &'static str,
     more: &'static [&'static str],
 }
@@ -37,6 +37,8 @@ const CASES: &[Case] = &[
     case("azure_llm_trace", "azure_llm.csv", &[]),
     case("baseten_trace", "baseten_minimal.parquet", &["--endpoint-type", "completions"]),
     case("sagemaker_data_capture", "sagemaker_capture.jsonl", &[]),
+    case("sagemaker_data_capture", "sagemaker_capture.jsonl/", &[]),
+    case("weka_trace", "weka_trace.json/", &["--inter-turn-delay-cap-seconds", "0.01"]),
     case("tracelab", "tracelab.jsonl", &["--inter-turn-delay-cap-seconds", "0.01"]),
     case("weka_trace", "weka_trace.json", &["--inter-turn-delay-cap-seconds", "0.01"]),
     case("dag_jsonl", "dag.jsonl", &["--num-conversations", "1"]),
@@ -122,8 +124,14 @@ fn compare(first: usize) {
         moto
     });
     for (index, case) in CASES.iter().enumerate().skip(first).step_by(3) {
-        let local = data(case.data);
+        let (name, alone) = case.data.strip_suffix('/').map_or((case.data, false), |name| (name, true));
+        let mut local = data(name);
         let files = files(&local);
+        let own = tempfile::tempdir().unwrap();
+        if alone {
+            std::fs::write(own.path().join(&files[0].0), &files[0].1).unwrap();
+            own.path().clone_into(&mut local);
+        }
         let path = if local.is_dir() { "data".to_owned() } else { format!("data/{}", files[0].0) };
         let mut manifest = json!({ "path": path, "format": case.format });
         if let ["--isl-block-size", size] = case.more {

@@ -12,5 +12,6 @@ mod messages;
 mod nginx;
 mod public_datasets;
 mod public_sets;
+mod publish;
 mod runs;
 mod tokenizers;

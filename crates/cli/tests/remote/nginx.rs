@@ -74,6 +74,7 @@ fn a_certificate_that_nobody_vouches_for_ends_the_run_at_once() {
     assert_eq!(output.status.code(), Some(1));
     assert!(said.contains("could not connect to localhost:") && said.contains("certificate"), "{said}");
     assert!(server.log().is_empty(), "{:?}", server.log());
+    assert_eq!(server.broken_handshakes(), 1, "another attempt would come to the same");
 }
 
 #[test]

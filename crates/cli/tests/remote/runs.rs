@@ -178,59 +178,6 @@ fn fetch_fills_the_cache_for_offline_runs_and_goes_on_after_a_failure() {
 }
 
 #[test]
-fn publish_check_finds_what_would_not_run_in_the_words_of_a_run() {
-    let machine = Machine::new(&hub());
-    let dir = machine.home.path().join("set");
-    std::fs::create_dir(&dir).unwrap();
-    let write = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).unwrap();
-    let check = || machine.aiperf(&["dataset", "publish-check", "set", "--json"]);
-    write("trace.jsonl", TRACE);
-    let output = check();
-    assert_eq!(output.status.code(), Some(1));
-    let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    assert!(found["findings"][0]["message"].as_str().unwrap().contains("has no aiperf.json"), "{found}");
-    let suggested = &found["suggested"];
-    assert_eq!((&suggested["path"], &suggested["format"]), (&"trace.jsonl".into(), &"mooncake_trace".into()));
-    write("aiperf.json", suggested.to_string().as_bytes());
-    let output = check();
-    assert_eq!(stdout(&output).contains("\"ok\": true"), output.status.code() == Some(0));
-    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
-    // Each fault is one here and in a run, with the same text.
-    for manifest in [
-        "{\"path\": \"../x\", \"format\": \"mooncake_trace\"}",
-        "{\"path\": \"none.jsonl\", \"format\": \"mooncake_trace\"}",
-        "{\"path\": \"trace.jsonl\", \"format\": \"no_such\"}",
-        "{\"path\": \"trace.jsonl\"}",
-        "{\"path\": \"trace.jsonl\", \"format\": \"mooncake_trace\", \"block_size\": 0}",
-        "[]",
-        "<html>",
-    ] {
-        write("aiperf.json", manifest.as_bytes());
-        let found: Value = serde_json::from_str(&stdout(&check())).unwrap();
-        let message = found["findings"][0]["message"].as_str().unwrap().to_owned();
-        let hub = StubHub::start(&[(
-            "org/set",
-            StubRepo::new(&[("aiperf.json", manifest.as_bytes()), ("trace.jsonl", TRACE)]),
-        )]);
-        let reader = Machine::new(&hub);
-        let refused = reader.aiperf(&["dataset", "resolve", "hf://org/set"]);
-        assert_eq!(refused.status.code(), Some(2), "{manifest}");
-        assert!(stderr(&refused).contains(&message), "{manifest}: {message}\n{}", stderr(&refused));
-    }
-    write("aiperf.json", b"{\"path\": \"trace.jsonl\", \"format\": \"mooncake_trace\"}");
-    write("trace.jsonl", b"{\"timestamp\": 0, \"text_input\": \"hf_abcdefghijklmnopqrstuvwxyz\", \"output_length\": 1}\n{\"broken\"\n");
-    let output = machine.aiperf(&["dataset", "publish-check", "set"]);
-    let text = stdout(&output);
-    assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(
-        text.contains("error trace.jsonl")
-            && text.contains("warning trace.jsonl:1: it holds what looks like a credential"),
-        "{text}"
-    );
-    assert!(!text.contains("hf_abc"), "{text}");
-}
-
-#[test]
 fn the_example_of_the_documentation_replays_on_its_schedule_by_url() {
     let server = Server::start(|request| match request.path() {
         "/trace.jsonl" => {

@@ -1,0 +1,257 @@
+//! `dataset publish-check`: what would not run for others, in the words of a run.
+
+use std::path::PathBuf;
+
+use aiperf_test_servers::{StubHub, StubRepo};
+use serde_json::{Value, json};
+
+use crate::machine::{Machine, TRACE, files_below, stderr, stdout};
+
+/// A folder that is to be published.
+struct Set {
+    machine: Machine,
+    folder: PathBuf,
+}
+
+impl Set {
+    fn new(files: &[(&str, &[u8])]) -> Set {
+        let machine = Machine::bare();
+        let folder = machine.home.path().join("set");
+        let set = Set { machine, folder };
+        files.iter().for_each(|(name, bytes)| set.put(name, bytes));
+        set
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) {
+        let path = self.folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    /// Exit code and findings.
+    fn check(&self, more: &[&str]) -> (i32, Value) {
+        let before = files_below(self.machine.home.path()).len();
+        let output =
+            self.machine.aiperf(&[&["dataset", "publish-check", "set", "--json"][..], more].concat());
+        assert_eq!(files_below(self.machine.home.path()).len(), before, "it writes nothing");
+        let shown: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+        let ok = shown["ok"].as_bool().unwrap();
+        assert_eq!(output.status.code(), Some(i32::from(!ok)), "{shown}");
+        let errors = shown["findings"].as_array().unwrap().iter().any(|finding| finding["level"] == "error");
+        assert_eq!(ok, !errors, "{shown}");
+        (output.status.code().unwrap(), shown)
+    }
+
+    /// The finding of this level about this file.
+    fn finding(&self, more: &[&str], level: &str, file: &str, part: &str) -> Value {
+        let (_, shown) = self.check(more);
+        let found = shown["findings"].as_array().unwrap().iter().find(|finding| {
+            finding["level"] == level
+                && finding["file"] == file
+                && finding["message"].as_str().unwrap().contains(part)
+        });
+        found.unwrap_or_else(|| panic!("no {level} of {file} with \"{part}\": {shown:#}")).clone()
+    }
+}
+
+fn manifest(more: &Value) -> Vec<u8> {
+    let mut manifest = json!({"path": "trace.jsonl", "format": "mooncake_trace"});
+    manifest.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    manifest.to_string().into_bytes()
+}
+
+#[test]
+fn each_fault_of_a_manifest_is_one_of_a_run_with_the_same_text() {
+    let set = Set::new(&[("trace.jsonl", TRACE)]);
+    let hub = StubHub::start(&[("org/set", StubRepo::default())]);
+    let reader = Machine::new(&hub);
+    let faults = [
+        json!({"path": "../x"}),
+        json!({"path": "/etc/passwd"}),
+        json!({"path": "a/../../x"}),
+        json!({"path": "..\\x"}),
+        json!({"path": "C:\\x"}),
+        json!({"path": "//host/x"}),
+        json!({"path": "file:///x"}),
+        json!({"path": "a\0b"}),
+        json!({"path": "%2e%2e/x"}),
+        json!({"path": "none.jsonl"}),
+        json!({"path": "aiperf.json"}),
+        json!({"path": 1}),
+        json!({"path": "x".repeat(1_000_000)}),
+        json!({"format": "no_such"}),
+        json!({"format": null}),
+        json!({"block_size": 0}),
+        json!({"block_size": -1}),
+        json!({"block_size": 1.0}),
+        json!({"block_size": true}),
+        json!({"sha256": "a".repeat(63)}),
+        json!({"colour": "red"}),
+        json!({"requires": []}),
+        json!({"requires": {"aiperf": "newest"}}),
+        json!({"requires": {"endpoint_types": []}}),
+        json!({"requires": {"max_context_tokens": "many"}}),
+        json!({"requires": {"colour": 1}}),
+    ];
+    let mut documents: Vec<Vec<u8>> = faults.iter().map(manifest).collect();
+    documents.extend([
+        b"{\"path\": \"trace.jsonl\", \"path\": \"y\", \"format\": \"mooncake_trace\"}".to_vec(),
+        b"{\"path\": \"trace.jsonl\"}".to_vec(),
+        b"not json".to_vec(),
+        b"<html></html>".to_vec(),
+        b"[]".to_vec(),
+        b"null".to_vec(),
+        b"\xff\xfe".to_vec(),
+        "[".repeat(100_000).into_bytes(),
+        format!("{{\"path\": \"{}\"}}", "x".repeat(2 << 20)).into_bytes(),
+    ]);
+    for document in documents {
+        let shown = String::from_utf8_lossy(&document[..document.len().min(90)]).into_owned();
+        set.put("aiperf.json", &document);
+        hub.change("org/set", |repo| {
+            repo.commit("main", &[("aiperf.json", &document), ("trace.jsonl", TRACE)])
+        });
+        let (code, found) = set.check(&[]);
+        assert_eq!(code, 1, "{shown}");
+        let message = found["findings"][0]["message"].as_str().unwrap().to_owned();
+        assert_eq!(
+            (&found["findings"][0]["level"], &found["findings"][0]["file"]),
+            (&"error".into(), &"aiperf.json".into())
+        );
+        let output = reader.aiperf(&["dataset", "resolve", "hf://org/set"]);
+        assert_eq!(output.status.code(), Some(2), "{shown}");
+        assert!(stderr(&output).contains(&message), "{shown}: {message}\n{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_folder_without_a_manifest_gets_one_to_paste_and_then_runs() {
+    let set = Set::new(&[("d/trace.jsonl", TRACE)]);
+    let (code, shown) = set.check(&[]);
+    assert_eq!(code, 1);
+    let ready = shown["suggested"].clone();
+    assert_eq!(
+        (&ready["path"], &ready["format"], &ready["block_size"]),
+        (&"d/trace.jsonl".into(), &"mooncake_trace".into(), &512.into())
+    );
+    assert_eq!(ready["sha256"].as_str().unwrap().len(), 64);
+    set.put("aiperf.json", ready.to_string().as_bytes());
+    assert_eq!(set.check(&[]), (0, json!({"ok": true, "findings": [], "suggested": ready})));
+    let published = ready.to_string();
+    let hub = StubHub::start(&[(
+        "org/set",
+        StubRepo::new(&[("aiperf.json", published.as_bytes()), ("lfs:d/trace.jsonl", TRACE)]),
+    )]);
+    let output = Machine::new(&hub).profile(&["--input-file", "hf://org/set"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // The same for people: ready to paste.
+    std::fs::remove_file(set.folder.join("aiperf.json")).unwrap();
+    let output = set.machine.aiperf(&["dataset", "publish-check", "set"]);
+    let said = stdout(&output);
+    assert!(
+        said.contains("error aiperf.json: set has no aiperf.json. ")
+            && said.contains("\"path\": \"d/trace.jsonl\""),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_right_and_not_as_one_would_wish_is_a_warning() {
+    let set = Set::new(&[
+        ("aiperf.json", &manifest(&json!({}))),
+        ("trace.jsonl", TRACE),
+        ("notes.txt", b"x"),
+        ("README.md", b"x"),
+        (".gitattributes", b"x"),
+    ]);
+    let fix =
+        set.finding(&[], "warning", "aiperf.json", "it has no sha256")["fix"].as_str().unwrap().to_owned();
+    assert!(fix.starts_with("Add \"sha256\": \""), "{fix}");
+    set.finding(&[], "warning", "aiperf.json", "a run does not read notes.txt");
+    let (code, shown) = set.check(&[]);
+    assert_eq!((code, shown["findings"].as_array().unwrap().len()), (0, 2), "{shown:#}");
+    // For another version: right where that one reads it.
+    set.put("aiperf.json", &manifest(&json!({"requires": {"aiperf": ">=99"}})));
+    set.finding(&[], "note", "aiperf.json", "needs AIPerf >=99");
+    assert_eq!(set.check(&[]).0, 0);
+    set.put("aiperf.json", &manifest(&json!({"requires": {"endpoint_types": ["chat"]}})));
+    assert_eq!(set.check(&[]).0, 0);
+    set.finding(&["--endpoint-type", "rankings"], "error", "aiperf.json", "supports endpoint types chat");
+    // Media that others do not have, and credentials.
+    let records = [
+        json!({"text": "a", "image": "pictures/a.png"}),
+        json!({"text": "a", "image": "file:///home/me/a.png"}),
+        json!({"text": "hf_abcdefghijklmnopqrstuvwxyz"}),
+    ];
+    let media = Set::new(&[("aiperf.json", b"{\"path\": \"x.jsonl\", \"format\": \"single_turn\"}")]);
+    for (record, part) in
+        records.iter().zip(["a file of this machine", "a file of this machine", "a credential"])
+    {
+        media.put("x.jsonl", format!("{}\n{record}\n", json!({"text": "fine"})).as_bytes());
+        let finding = media.finding(&[], "warning", "x.jsonl", part);
+        assert_eq!(finding["line"], 2, "{finding}");
+    }
+}
+
+#[test]
+fn data_that_do_not_keep_what_is_declared_are_errors() {
+    let set =
+        Set::new(&[("aiperf.json", &manifest(&json!({"sha256": "b".repeat(64)}))), ("trace.jsonl", TRACE)]);
+    let finding = set.finding(&[], "error", "aiperf.json", "sha256 does not match");
+    assert!(finding["fix"].as_str().unwrap().starts_with("Set \"sha256\" to \""), "{finding}");
+    // A record that is none: the first thousand are read, or all.
+    let mut lines = TRACE.repeat(400);
+    lines.extend_from_slice(b"{\"broken\": 1}\n");
+    set.put("aiperf.json", &manifest(&json!({})));
+    set.put("trace.jsonl", &lines);
+    assert_eq!(set.check(&[]).0, 0);
+    let finding = set.finding(&["--all"], "error", "trace.jsonl", "it does not look like mooncake_trace");
+    assert_eq!(finding["line"], 1_201, "{finding}");
+    let output = set.machine.aiperf(&["dataset", "publish-check", "set", "--all"]);
+    assert!(stdout(&output).contains("error trace.jsonl:1201: it does not look like"), "{}", stdout(&output));
+    // Names that cannot be on every machine, shards that are missing, columns that no record has.
+    let shards = |names: &[&str]| {
+        let set = Set::new(&[("aiperf.json", b"{\"path\": \"d\", \"format\": \"single_turn\"}")]);
+        names.iter().for_each(|name| set.put(&format!("d/{name}"), b"PAR1"));
+        set
+    };
+    shards(&["train-00001-of-00002.parquet"]).finding(
+        &[],
+        "error",
+        "aiperf.json",
+        "train-00000-of-00002.parquet is missing",
+    );
+    shards(&["con.parquet"]).finding(&[], "error", "aiperf.json", "cannot be used: ");
+    shards(&["a-00000-of-00001.parquet", "b-00000-of-00001.parquet"]).finding(
+        &[],
+        "error",
+        "aiperf.json",
+        "holds the splits a, b",
+    );
+    shards(&["x.parquet", "y.jsonl"]).finding(&[], "error", "aiperf.json", "\"y.jsonl\" lies beside");
+    shards(&["x.parquet"]).finding(&[], "error", "d/x.parquet", "does not look like single_turn");
+    let set =
+        Set::new(&[("aiperf.json", b"{\"path\": \"d\", \"format\": \"inputs_json\"}"), ("d/x.json", b"{}")]);
+    set.finding(&[], "error", "aiperf.json", "inputs_json reads one file");
+}
+
+#[test]
+fn sidecars_are_checked_with_their_files() {
+    let set = Set::new(&[
+        ("aiperf.json", &manifest(&json!({}))),
+        ("trace.jsonl", TRACE),
+        ("more/b.jsonl", b"{\"text\": \"x\"}\n"),
+        ("more/b.jsonl.aiperf.json", b"{\"format\": \"single_turn\"}"),
+    ]);
+    assert_eq!(set.check(&[]).0, 0, "{}", set.check(&[]).1);
+    set.put("more/b.jsonl.aiperf.json", b"{\"format\": \"mooncake_trace\"}");
+    set.finding(&[], "error", "more/b.jsonl", "it does not look like mooncake_trace");
+    let wrong = json!({"format": "single_turn", "sha256": "c".repeat(64)}).to_string();
+    set.put("more/b.jsonl.aiperf.json", wrong.as_bytes());
+    set.finding(&[], "error", "more/b.jsonl.aiperf.json", "sha256 does not match");
+    set.put("more/b.jsonl.aiperf.json", b"{\"path\": \"b.jsonl\"}");
+    set.finding(&[], "error", "more/b.jsonl.aiperf.json", "path");
+    set.put("more/c.jsonl.aiperf.json", b"{}");
+    set.finding(&[], "error", "more/c.jsonl.aiperf.json", "there is no file \"more/c.jsonl\" beside it");
+}
