@@ -7,7 +7,7 @@ use std::sync::Arc;
 use aiperf_config::{Corpus, FileFormat, Synthesis};
 use aiperf_types::{Content, ContextMode, Turn};
 
-use super::blocks::{BlockCheck, BlockPrompts, blocks, ids_of};
+use super::blocks::{BlockCheck, BlockPrompts, block_facts, blocks, ids_of};
 use super::single_turn::first_times;
 use super::{Files, Format, Near};
 use crate::json::{self, Fault, Field};
@@ -255,8 +255,7 @@ impl Check for BailianCheck {
         }
         self.blocks.plan(turns, tally, |text, _| {
             let fields = Fields::parse(text)?;
-            let ids = fields.ids()?;
-            Ok(Some((fields.length.max(0) as u64, ids)).filter(|(_, ids)| !ids.is_empty()))
+            Ok(Some((fields.length, fields.hash_ids)))
         })
     }
 }
@@ -269,7 +268,7 @@ struct BailianRender {
 impl Render for BailianRender {
     fn turns(&self, text: &str, rows: &[Row], out: &mut Vec<Turn>) -> Result<(), Problem> {
         let fields = Fields::parse(text)?;
-        let (text, text_tokens) = self.prompts.text(fields.length.max(0) as u64, fields.hash_ids, rows[0])?;
+        let (text, text_tokens) = self.prompts.text(fields.length, fields.hash_ids, rows[0])?;
         out.push(Turn {
             content: Content::text(text),
             text_tokens,
@@ -282,10 +281,8 @@ impl Render for BailianRender {
     fn facts(&self, text: &str, _rows: &[Row], out: &mut Vec<TurnFacts>) -> Result<(), Problem> {
         let fields = Fields::parse(text)?;
         out.push(TurnFacts {
-            input_tokens: Some(fields.length.max(0) as u64),
             output_tokens: Some(fields.output.max(0) as u64),
-            hash_ids: fields.ids()?,
-            ..TurnFacts::default()
+            ..block_facts(fields.length, fields.hash_ids)?
         });
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::open::Opening;
 use crate::prompt::Prompts;
 use crate::record::{Arranged, Problem, Row, Tally, changed};
 use crate::synthesis::{Plan, Reshape};
-use crate::{DatasetError, Survey};
+use crate::{DatasetError, Survey, TurnFacts};
 
 /// No model takes more; a prompt beyond this is a slip that would fill the memory.
 const LONGEST_INPUT: i64 = 20_000_000;
@@ -205,12 +205,13 @@ impl BlockCheck {
         }
     }
 
-    /// Plans how every row with blocks is reshaped. `blocks` takes a record apart: the length and the blocks.
+    /// Plans how every row with blocks is reshaped. `blocks` takes a record apart: the length and the blocks, where it
+    /// says such.
     pub(crate) fn plan(
         &mut self,
         turns: &mut Arranged<'_>,
         tally: &mut Tally,
-        blocks: impl Fn(&str, Row) -> Result<Option<(u64, Vec<i64>)>, Fault>,
+        blocks: impl for<'t> Fn(&'t str, Row) -> Result<Option<(i64, Field<'t>)>, Fault>,
     ) -> Result<(), DatasetError> {
         let Some(counting) = self.reshape.take() else { return Ok(()) };
         let too_large = || {
@@ -228,8 +229,12 @@ impl BlockCheck {
         for number in 0..turns.rows.len() {
             let row = turns.rows[number];
             let text = turns.text(number)?;
-            let read = blocks(&text, row).map_err(|fault| changed(turns.files, row, fault))?;
-            let Some((length, ids)) = read else { continue };
+            let read = blocks(&text, row).and_then(|found| match found {
+                Some((length, Some(ids))) => Ok(Some((length.max(0) as u64, ids_of(ids)?))),
+                _ => Ok(None),
+            });
+            let read = read.map_err(|fault| changed(turns.files, row, fault))?;
+            let Some((length, ids)) = read.filter(|(_, ids)| !ids.is_empty()) else { continue };
             let shared = counting.reshape.shared(&ids, length, |id| counting.met.get(id) == 2);
             let reshaped = counting.reshape.length(shared, length);
             if reshaped > LONGEST_INPUT as u64 {
@@ -285,17 +290,26 @@ pub(crate) fn ids_of(text: &str) -> Result<Vec<i64>, Fault> {
     Ok(list)
 }
 
+/// What a row records of an input of this length and these blocks.
+pub(crate) fn block_facts(length: i64, ids: Field<'_>) -> Result<TurnFacts, Fault> {
+    Ok(TurnFacts {
+        input_tokens: Some(length.max(0) as u64),
+        hash_ids: ids.map(ids_of).transpose()?.unwrap_or_default(),
+        ..TurnFacts::default()
+    })
+}
+
 impl BlockPrompts {
-    /// The prompt of a row, and its tokens where making it told them.
+    /// The prompt of a row of this recorded length, and its tokens where making it told them.
     pub(crate) fn text(
         &self,
-        length: u64,
+        length: i64,
         ids: Field<'_>,
         row: Row,
     ) -> Result<(String, Option<u64>), Problem> {
         let prompts = Prompts::required(self.prompts.as_ref())?;
         let mut list = ids.map(ids_of).transpose()?.unwrap_or_default();
-        let mut length = length;
+        let mut length = length.max(0) as u64;
         let plan =
             (row.tag >> OWN_BITS).checked_sub(1).and_then(|plan| self.shared.plans.get()?.get(plan as usize));
         if let (Some(plan), Some(reshape)) = (plan, &self.reshape) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aiperf_config::{Corpus, EndpointKind, FileFormat, Synthesis};
 use aiperf_types::{Content, ContextMode, Turn};
 
-use super::blocks::{BlockCheck, BlockPrompts, blocks, ids_of};
+use super::blocks::{BlockCheck, BlockPrompts, block_facts, blocks};
 use super::single_turn::first_times;
 use super::{Files, Format, Near, bailian, speed_bench};
 use crate::json::{self, Fault, Field};
@@ -321,9 +321,7 @@ impl Check for MooncakeCheck {
         self.blocks.plan(turns, tally, |text, row| {
             let Input::Length = Input::of(row) else { return Ok(None) };
             let fields = Fields::parse(text)?;
-            let Some(ids) = fields.hash_ids else { return Ok(None) };
-            let length = json::integer("input_length", fields.input()?.1)?.max(0) as u64;
-            Ok(Some((length, ids_of(ids)?)).filter(|(_, ids)| !ids.is_empty()))
+            Ok(Some((json::integer("input_length", fields.input()?.1)?, fields.hash_ids)))
         })
     }
 }
@@ -338,7 +336,7 @@ impl MooncakeRender {
         let (input, value) = fields.input()?;
         Ok(match input {
             Input::Length => {
-                let length = json::integer("input_length", value)?.max(0) as u64;
+                let length = json::integer("input_length", value)?;
                 let (text, tokens) = self.prompts.text(length, fields.hash_ids, row)?;
                 (Content::text(text), tokens)
             }
@@ -380,10 +378,7 @@ impl Render for MooncakeRender {
         let mut facts = TurnFacts::default();
         match input {
             Input::Length => {
-                facts.input_tokens = Some(json::integer("input_length", value)?.max(0) as u64);
-                if let Some(ids) = fields.hash_ids {
-                    facts.hash_ids = ids_of(ids)?;
-                }
+                facts = block_facts(json::integer("input_length", value)?, fields.hash_ids)?;
             }
             Input::Text | Input::Messages | Input::Payload => {
                 facts.content = Some(self.content(&fields, rows[0])?.0);
