@@ -36,16 +36,12 @@ macro_rules! reference {
 #[test]
 fn chat_streaming() {
     let (summary, ..) = Case {
-        reference: reference!("chat_streaming"),
         flags: "--endpoint-type chat --streaming --request-count 10 --concurrency 2 --isl 64 --osl 12 --export-level raw \
                 --export-http-trace --show-trace-timing",
         server: &[("ttft", "40ms"), ("itl", "10ms"), ("tokens", "16")],
         ttft_ms: 40.0,
         itl_ms: 10.0,
-        environment: &[],
-        prefix: None,
-        left_out: &[],
-        added: &[],
+        ..Case::of(reference!("chat_streaming"))
     }
     .check(&[]);
     assert_eq!(summary["error_summary"], Value::Array(Vec::new()));
@@ -54,15 +50,12 @@ fn chat_streaming() {
 #[test]
 fn chat_nonstreaming() {
     Case {
-        reference: reference!("chat_nonstreaming"),
         flags: "--endpoint-type chat --request-count 8 --concurrency 2 --isl 64 --osl 10 --export-level raw",
         server: &[("ttft", "30ms"), ("itl", "3ms"), ("tokens", "16")],
         ttft_ms: 30.0,
         itl_ms: 3.0,
-        environment: &[],
-        prefix: None,
         left_out: &EMPTY_CURVES,
-        added: &[],
+        ..Case::of(reference!("chat_nonstreaming"))
     }
     .check(&[]);
 }
@@ -70,16 +63,12 @@ fn chat_nonstreaming() {
 #[test]
 fn completions_streaming() {
     Case {
-        reference: reference!("completions_streaming"),
         flags: "--endpoint-type completions --streaming --request-count 8 --concurrency 1 --isl 32 --osl 8 \
                 --export-level raw",
         server: &[("ttft", "30ms"), ("itl", "8ms"), ("tokens", "16")],
         ttft_ms: 30.0,
         itl_ms: 8.0,
-        environment: &[],
-        prefix: None,
-        left_out: &[],
-        added: &[],
+        ..Case::of(reference!("completions_streaming"))
     }
     .check(&[]);
 }
@@ -88,16 +77,14 @@ fn completions_streaming() {
 fn embeddings() {
     let left_out: Vec<&str> = EMPTY_CURVES.into_iter().chain(["output_sequence_length"]).collect();
     Case {
-        reference: reference!("embeddings"),
         flags: "--endpoint-type embeddings --request-count 6 --concurrency 2 --isl 32 --export-level raw",
         server: &[("ttft", "15ms"), ("itl", "5ms"), ("tokens", "16")],
         ttft_ms: 15.0,
         itl_ms: 5.0,
-        environment: &[],
-        prefix: None,
         left_out: left_out.leak(),
         // The reference reads no usage from embeddings.
         added: &["usage_prompt_tokens", "total_usage_prompt_tokens", "usage_prompt_tokens_diff_pct"],
+        ..Case::of(reference!("embeddings"))
     }
     .check(&[]);
 }
@@ -107,7 +94,6 @@ fn embeddings() {
 #[test]
 fn errors_mix() {
     let case = Case {
-        reference: reference!("errors_mix"),
         flags: "--endpoint-type chat --streaming --request-count 10 --concurrency 1 --isl 32 --osl 12 --export-level raw",
         server: &[
             ("ttft", "20ms"),
@@ -120,10 +106,7 @@ fn errors_mix() {
         ],
         ttft_ms: 20.0,
         itl_ms: 4.0,
-        environment: &[],
-        prefix: None,
-        left_out: &[],
-        added: &[],
+        ..Case::of(reference!("errors_mix"))
     };
     let place = Place::new();
     let (summary, results) = case.run(&place);
@@ -167,7 +150,6 @@ fn errors_mix() {
 #[test]
 fn reasoning() {
     Case {
-        reference: reference!("reasoning"),
         flags: "--endpoint-type chat --streaming --request-count 9 --concurrency 1 --isl 32 --osl 12 --export-level raw",
         server: &[
             ("ttft", "20ms"),
@@ -178,10 +160,7 @@ fn reasoning() {
         ],
         ttft_ms: 20.0,
         itl_ms: 4.0,
-        environment: &[],
-        prefix: None,
-        left_out: &[],
-        added: &[],
+        ..Case::of(reference!("reasoning"))
     }
     .check(&[]);
 }
@@ -189,16 +168,12 @@ fn reasoning() {
 #[test]
 fn multi_turn() {
     let case = Case {
-        reference: reference!("multi_turn"),
         flags: "--endpoint-type chat --streaming --concurrency 2 --num-conversations 2 --conversation-turn-mean 3 \
                 --conversation-turn-stddev 0 --isl 24 --osl 6 --warmup-request-count 2 --export-level raw",
         server: &[("ttft", "15ms"), ("itl", "3ms"), ("tokens", "16")],
         ttft_ms: 15.0,
         itl_ms: 3.0,
-        environment: &[],
-        prefix: None,
-        left_out: &[],
-        added: &[],
+        ..Case::of(reference!("multi_turn"))
     };
     let (summary, results, _place) = case.check(&[]);
     let theirs = case.reference.summary();
@@ -259,16 +234,12 @@ fn multi_turn() {
 #[test]
 fn fixed_schedule() {
     let case = Case {
-        reference: reference!("fixed_schedule", ""),
         flags: "--endpoint-type chat --streaming --input-file trace.jsonl --custom-dataset-type mooncake_trace \
                 --fixed-schedule --export-level records",
         server: &[("ttft", "15ms"), ("itl", "3ms"), ("tokens", "16")],
         ttft_ms: 15.0,
         itl_ms: 3.0,
-        environment: &[],
-        prefix: None,
-        left_out: &[],
-        added: &[],
+        ..Case::of(reference!("fixed_schedule", ""))
     };
     let trace = include_str!("../../../../metrics/tests/data/fixed_schedule/trace.jsonl");
     let place = Place::new();
@@ -311,7 +282,6 @@ fn scheduled_start(records: &[Value]) -> u64 {
 #[test]
 fn server_tokens_spec() {
     let (summary, ..) = Case {
-        reference: reference!("server_tokens_spec"),
         flags: "--endpoint-type chat --streaming --request-count 6 --concurrency 1 --isl 24 --osl 12 \
                 --use-server-token-count --per-chunk-usage --export-level raw",
         server: &[
@@ -325,9 +295,7 @@ fn server_tokens_spec() {
         ttft_ms: 30.0,
         itl_ms: 8.0,
         environment: &[("AIPERF_DEV_SHOW_EXPERIMENTAL_METRICS", "1")],
-        prefix: None,
-        left_out: &[],
-        added: &[],
+        ..Case::of(reference!("server_tokens_spec"))
     }
     .check(&[]);
     assert!(summary["pooled_spec_decode_acceptance_histogram"].is_object());
@@ -337,7 +305,6 @@ fn server_tokens_spec() {
 #[test]
 fn cancel_dev() {
     let case = Case {
-        reference: reference!("cancel_dev"),
         flags: "--endpoint-type chat --streaming --request-count 10 --concurrency 2 --isl 24 --osl 10 \
                 --request-cancellation-rate 40 --request-cancellation-delay 0.02 --network-latency-mean 5 \
                 --profile-export-prefix demo --export-level raw",
@@ -350,8 +317,7 @@ fn cancel_dev() {
             ("AIPERF_DEV_SHOW_EXPERIMENTAL_METRICS", "1"),
         ],
         prefix: Some("demo"),
-        left_out: &[],
-        added: &[],
+        ..Case::of(reference!("cancel_dev"))
     };
     let place = Place::new();
     let (summary, results) = case.run(&place);

@@ -47,6 +47,23 @@ struct Case {
     added: &'static [&'static str],
 }
 
+impl Case {
+    /// Without flags, and with nothing that differs.
+    const fn of(reference: Reference) -> Case {
+        Case {
+            reference,
+            flags: "",
+            server: &[],
+            ttft_ms: 0.0,
+            itl_ms: 0.0,
+            environment: &[],
+            prefix: None,
+            left_out: &[],
+            added: &[],
+        }
+    }
+}
+
 const COMMON: &str = "--ui none --workers-max 1 --record-processors 1 --random-seed 42 --no-gpu-telemetry \
     --no-server-metrics";
 
