@@ -135,6 +135,11 @@ impl Runs {
             .arg("--artifact-dir")
             .arg(folder.join("artifacts"))
             .args(case.arguments.split_whitespace())
+            .args(
+                case.kind
+                    .iter()
+                    .flat_map(|kind| std::iter::once("--custom-dataset-type").chain(kind.split_whitespace())),
+            )
             .env("TIKTOKEN_CACHE_DIR", &self.vocabulary)
             .env("HF_HUB_OFFLINE", "1")
             // The reference keeps prepared data below the home folder.

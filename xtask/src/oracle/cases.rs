@@ -30,6 +30,8 @@ pub(crate) struct Case {
     pub(crate) file: &'static str,
     /// After the common ones.
     pub(crate) arguments: &'static str,
+    /// The type, and what follows it, where `arguments` do not say it.
+    pub(crate) kind: Option<&'static str>,
     pub(crate) texts: Texts,
     /// When our requests leave, in order; nothing where the case says nothing of it.
     pub(crate) starts: &'static [Start],
@@ -48,6 +50,7 @@ const fn case(name: &'static str, file: &'static str, arguments: &'static str) -
         name,
         file,
         arguments,
+        kind: None,
         texts: Texts::Whole,
         starts: &[],
         environment: "",
@@ -70,6 +73,12 @@ const fn intended(why: &'static str, case: Case) -> Case {
 const fn changed(name: &'static str, arguments: &'static str) -> Case {
     let case = made(512, case(name, "mooncake_hash.jsonl", arguments));
     intended("the reference fails where a shared row ends in a partial block", may_fail(case))
+}
+
+/// A columnar file of another format than `baseten_trace`: its type, and what follows it.
+const fn columnar(name: &'static str, file: &'static str, kind: &'static str) -> Case {
+    let case = Case { kind: Some(kind), ..case(name, file, "--endpoint-type chat") };
+    intended("the reference reads Parquet for baseten_trace only", may_fail(case))
 }
 
 const fn drawn(case: Case) -> Case {
@@ -313,6 +322,32 @@ pub(crate) const CASES: &[Case] = &[
             "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
         )),
     ),
+    case(
+        "baseten-minimal",
+        "baseten_minimal.parquet",
+        "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
+    ),
+    case(
+        "baseten-tie",
+        "baseten_tie.parquet",
+        "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
+    ),
+    by_order(case(
+        "baseten-no-repeat",
+        "baseten_no_repeat.parquet",
+        "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
+    )),
+    columnar(
+        "parquet-multi_turn",
+        "parquet/multi_turn.parquet",
+        "multi_turn --concurrency 1 --num-conversations 2",
+    ),
+    columnar("parquet-mooncake-shards", "parquet/mooncake_shards", "mooncake_trace"),
+    columnar("parquet-timestamp", "parquet/bad_timestamp.parquet", "single_turn"),
+    columnar("parquet-binary", "parquet/bad_binary.parquet", "single_turn"),
+    columnar("parquet-decimal", "parquet/bad_decimal.parquet", "single_turn"),
+    columnar("parquet-map", "parquet/bad_map.parquet", "single_turn"),
+    columnar("parquet-nan", "parquet/bad_nan.parquet", "single_turn"),
     starts(
         &[At(0.0), At(100.0), After(150.0), At(420.0), After(340.0), After(230.0), At(3900.0)],
         with(
