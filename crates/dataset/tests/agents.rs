@@ -460,3 +460,18 @@ fn rounds_without_session_or_time_are_left_out_and_ids_must_differ() {
     late["timing_events"][0]["timestamp"] = json!("yesterday");
     assert!(refusal(TRACELAB, &[&late.to_string()]).contains("yesterday"));
 }
+
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/623>: graphs of agents were made whole before the first
+/// request.
+#[test]
+fn inference_perf_623_opening_a_trace_of_agents_makes_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.json");
+    // Four thousand million tokens of prompts: making them takes hours, and more memory than there is.
+    let request =
+        |at: u32| json!({"t": at, "type": "n", "model": "big", "in": 20_000_000, "out": 1, "hash_ids": []});
+    let requests: Vec<Value> = (0..200).map(request).collect();
+    std::fs::write(&path, trace("long", &requests).to_string()).unwrap();
+    let dataset = opened(&path, WEKA, |_, _| {}, true).unwrap();
+    assert_eq!(dataset.total_turns(), Some(200));
+}

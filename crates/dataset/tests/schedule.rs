@@ -123,6 +123,24 @@ fn trace_times_can_be_dropped() {
 }
 
 #[test]
+fn a_negative_delay_is_refused_where_it_is_read_with_its_line_and_field() {
+    for (format, record) in [
+        (FileFormat::SingleTurn, r#"{"text": "a", "delay": -1}"#),
+        (FileFormat::MultiTurn, r#"{"turns": [{"text": "a"}, {"text": "b", "delay": -1}]}"#),
+        (FileFormat::MooncakeTrace, r#"{"input_length": 5, "delay": -1}"#),
+        (
+            FileFormat::DagJsonl,
+            r#"{"session_id": "s", "turns": [{"messages": [{"role": "user", "content": "a"}], "delay": -1}]}"#,
+        ),
+    ] {
+        let (_folder, path) = written("d.jsonl", record);
+        let refused = load(&path, format).err().unwrap().to_string();
+        assert!(refused.contains("d.jsonl:1: ") && refused.contains("delay"), "{}: {refused}", format.name());
+        assert!(refused.contains("0 or more"), "{}: {refused}", format.name());
+    }
+}
+
+#[test]
 fn a_delay_that_is_not_finite_is_left_out_with_a_note() {
     let (_folder, path) = written("d.jsonl", r#"{"turns": [{"text": "a"}, {"text": "b", "delay": 1e999}]}"#);
     let dataset = load(&path, FileFormat::MultiTurn).unwrap();

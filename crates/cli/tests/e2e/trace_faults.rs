@@ -174,3 +174,27 @@ fn what_a_killed_run_left_half_written_is_gone_after_the_next() {
     let files = place.results().files();
     assert!(!files.iter().any(|name| name.contains(".tmp")), "{files:?}");
 }
+
+#[test]
+fn a_fixed_schedule_plays_each_conversation_once_by_its_time_and_takes_no_other_order() {
+    let place = Place::new();
+    let row = |text: &str, time: u64| json!({"text": text, "timestamp": time}).to_string() + "\n";
+    place.write("rows.jsonl", row("third", 60) + &row("first", 0) + &row("second", 30));
+    let line =
+        "--input-file rows.jsonl --custom-dataset-type single_turn --fixed-schedule --export-level raw";
+    place.run(QUICK, line).with_code(0);
+    let records = place.results().lines("profile_export_raw.jsonl");
+    let mut sent: Vec<(u64, &str)> = records
+        .iter()
+        .map(|record| {
+            let text = record["payload"]["messages"][0]["content"].as_str().unwrap();
+            (record["metadata"]["credit_issued_ns"].as_u64().unwrap(), text)
+        })
+        .collect();
+    sent.sort_unstable();
+    assert_eq!(sent.iter().map(|(_, text)| *text).collect::<Vec<_>>(), ["first", "second", "third"]);
+    for order in ["random", "shuffle"] {
+        let ran = place.run(QUICK, &format!("{line} --dataset-sampling-strategy {order}")).with_code(2);
+        assert!(ran.err.contains("--dataset-sampling-strategy"), "{}", ran.err);
+    }
+}

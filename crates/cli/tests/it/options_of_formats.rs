@@ -117,3 +117,21 @@ fn a_start_offset_is_recorded_time_and_goes_faster_with_the_trace() {
         mode => panic!("{mode:?}"),
     }
 }
+
+/// The reference declares other orders for some types and never uses them.
+#[test]
+fn every_type_is_played_in_its_own_order_unless_another_is_asked_for() {
+    for format in aiperf_config::FileFormat::ALL {
+        let line = format!(
+            "--input-file @single_turn.jsonl --custom-dataset-type {} --no-fixed-schedule --request-count 3",
+            format.name()
+        );
+        let of = |more: &str| {
+            let words = words(&format!("{line} {more}"));
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            settle(&words).unwrap_or_else(|error| panic!("{}", error.report())).config.dataset.sampling
+        };
+        assert_eq!(of(""), aiperf_config::Sampling::Sequential, "{}", format.name());
+        assert_eq!(of("--dataset-sampling-strategy shuffle"), aiperf_config::Sampling::Shuffle);
+    }
+}

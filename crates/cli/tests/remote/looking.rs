@@ -165,3 +165,39 @@ fn a_tokenizer_of_the_hub_counts_for_commands_too() {
         "{said}"
     );
 }
+
+/// The page on published traces: a signed URL is a password, and one that has expired is told from one that is wrong.
+#[test]
+fn published_traces_a_signed_url_is_hidden_everywhere_and_says_when_it_expired() {
+    let hub = hub();
+    let server = Server::start(|request: &aiperf_test_servers::Request| {
+        let is_old = request.target.contains("se=2020");
+        if is_old { Answer::status(403) } else { Answer::file(request, &std::sync::Arc::from(TRACE)) }
+    });
+    let machine = Machine::new(&hub);
+    let url = |expiry: &str| format!("{}/t.jsonl?sig=canaryword&se={expiry}", server.url());
+    for command in [
+        &["profile", "--model", "m", "--url", "mock://", "--input-file"][..],
+        &["validate", "auto"],
+        &["analyze-trace"],
+    ] {
+        let output = machine.aiperf(&[command, &[&url("2020-01-01")]].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("the presigned URL has expired (at 2020-01-01"), "{said}");
+        assert!(said.contains("sig=<redacted>") && !said.contains("canaryword"), "{said}");
+    }
+    let output = machine.aiperf(&[
+        "analyze-trace",
+        &url("2999-01-01"),
+        "--custom-dataset-type",
+        "mooncake_trace",
+        "--block-size",
+        "4",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+    assert!(said.contains("sig=<redacted>") && !said.contains("canaryword"), "{said}");
+}

@@ -312,3 +312,24 @@ fn a_set_whose_hub_fails_midway_is_one_error_and_leaves_no_file_behind() {
     let blobs = machine.home.path().join(".cache/huggingface/hub/datasets--openai--gsm8k/blobs");
     assert_eq!(std::fs::read_dir(blobs).unwrap().count(), 1);
 }
+
+/// <https://github.com/ai-dynamo/aiperf/issues/1387>: dozens of requests for files that are not there, to build one set.
+#[test]
+fn aiperf_1387_a_set_is_fetched_by_the_names_of_its_files_and_not_by_guesses() {
+    let hub = StubHub::start(&[(GSM8K, gsm8k())]);
+    let machine = Machine::new(&hub);
+    run(&machine, "spec_al_gsm8k", &["--request-count", "10"]);
+    let commit = hub.change(GSM8K, |repo| repo.refs["main"].clone());
+    let log = hub.log();
+    let asked: Vec<&str> = log.iter().map(|request| request.path()).collect();
+    for path in asked.iter().filter(|path| path.contains("/resolve/")) {
+        // At the commit that was chosen first, and only what lies there and is read.
+        assert!(path.contains(&commit), "{path}");
+        assert!(
+            path.ends_with("main/test-00000-of-00002.parquet")
+                || path.ends_with("main/test-00001-of-00002.parquet"),
+            "{asked:#?}"
+        );
+    }
+    assert!(asked.len() <= 12, "{asked:#?}");
+}
