@@ -375,6 +375,8 @@ pub struct PublicDataset {
     pub entries: Option<u64>,
     /// Rows that are read until so many became something; `None` for all.
     pub bound: Option<u64>,
+    /// Tokens that the target takes: longer requests are warned of.
+    pub context_limit: Option<u64>,
     /// The version that was brought, as it is written in messages; empty until then.
     pub origin: String,
 }

@@ -162,6 +162,7 @@ impl Dataset for FileDataset {
             context_mode: self.render.mode(rows[0]),
             system_message,
             user_context_message: None,
+            source_session: None,
         };
         self.finish.apply(index, &mut conversation);
         Ok(conversation)

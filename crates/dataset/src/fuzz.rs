@@ -191,7 +191,10 @@ pub fn fuzz_rows(bytes: &[u8]) {
     use crate::public::{Job, Reading, Shard, find, read};
 
     with_file(bytes, "rows", |path| {
-        for name in ["aimo", "blazedit_5k", "spec_bench", "spec_al_mtbench", "mmvu"] {
+        let names =
+            ["aimo", "blazedit_5k", "spec_bench", "spec_al_mtbench", "mmvu"].map(|name| (name, false));
+        // One conversation of a session, and one of each of its calls.
+        for (name, fixed_schedule) in names.into_iter().chain([("exgentic", false), ("exgentic_v2", true)]) {
             let Some((set, make)) = find(name).and_then(|set| match set.reading {
                 Reading::Rows(make) => Some((set, make)),
                 _ => None,
@@ -205,7 +208,8 @@ pub fn fuzz_rows(bytes: &[u8]) {
                 filters: &[],
                 bound: Some(20),
                 tokenizer: None,
-                fixed_schedule: false,
+                fixed_schedule,
+                context_limit: Some(1_000),
             };
             let store = path.with_extension(name);
             let summary = make(job).and_then(|mut converter| {

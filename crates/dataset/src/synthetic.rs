@@ -362,6 +362,7 @@ impl Dataset for Synthetic {
             context_mode: ContextMode::DeltasWithoutResponses,
             system_message: self.system_message.clone(),
             user_context_message,
+            source_session: None,
         };
         self.finish.apply(index, &mut conversation);
         Ok(conversation)

@@ -13,6 +13,8 @@ pub struct Prepared {
     pub first_turn: u32,
     /// Session id.
     pub id: Arc<str>,
+    /// The session that it was recorded in.
+    pub source_session: Option<Arc<str>>,
     /// Requests that are known ahead: all of them where turns stand alone, the first where they build on answers, one
     /// where turns are made one by one.
     pub requests: Vec<Arc<Rendered>>,

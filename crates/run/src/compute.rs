@@ -318,13 +318,15 @@ impl Worker {
             inputs.offer(index, InputEntry { id: Arc::clone(&conversation.id), bodies });
         }
         let id = Arc::clone(&conversation.id);
+        let source_session = conversation.source_session.clone();
         let sources = if conversation.turns.iter().any(|turn| turn.source.is_some()) {
             conversation.turns.iter().map(|turn| turn.source.clone()).collect()
         } else {
             Vec::new()
         };
         let conversation: Option<Conversation> = (inherits || !alone).then_some(conversation);
-        Ok(Prepared { first_turn: turn.unwrap_or(0), id, requests, conversation, sources, marker })
+        let first_turn = turn.unwrap_or(0);
+        Ok(Prepared { first_turn, id, source_session, requests, conversation, sources, marker })
     }
 
     fn bodies_alone(&self, conversation: &Conversation) -> Vec<Body> {

@@ -35,11 +35,30 @@ impl HubFiles {
         self.entries.iter().map(|entry| (entry.path.as_str(), entry.size))
     }
 
+    pub(crate) fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    pub(crate) fn reference(&self) -> &HubReference {
+        &self.reference
+    }
+
+    pub(crate) fn is_offline(&self) -> bool {
+        self.offline
+    }
+
+    /// The same with one file alone.
+    pub(crate) fn only(&self, path: &str) -> Result<HubFiles, SourceError> {
+        let entries = vec![self.entry(path)?];
+        let (repo, reference, commit) = (self.repo.clone(), self.reference.clone(), self.commit.clone());
+        Ok(HubFiles { repo, reference, commit, entries, offline: self.offline })
+    }
+
     fn found(&self) -> Found {
         Found { commit: Some(self.commit.clone()), node: Node::Folder, declaration: None, declared_by: None }
     }
 
-    fn entry(&self, path: &str) -> Result<Entry, SourceError> {
+    pub(crate) fn entry(&self, path: &str) -> Result<Entry, SourceError> {
         self.entries.iter().find(|entry| entry.path == path).cloned().ok_or_else(|| {
             Problem::NotFound {
                 what: format!("the path \"{path}\" in {} at {}", self.repo, self.commit),
@@ -50,7 +69,7 @@ impl HubFiles {
     }
 
     /// A plan of one file.
-    fn plan(&self, entry: Entry) -> Plan {
+    pub(crate) fn plan(&self, entry: Entry) -> Plan {
         Plan {
             reference: Reference::Hub(self.reference.clone()),
             resolved_reference: self.reference.with(Some(&self.commit), Some(&entry.path)),

@@ -23,6 +23,7 @@ mod names;
 mod plan;
 mod protocol;
 mod provenance;
+mod ranges;
 mod reference;
 mod settings;
 mod shards;
@@ -43,6 +44,7 @@ pub use models::{FoundModel, ModelListing};
 pub use plan::{FormatSource, ManifestMark, Plan};
 pub use protocol::hub::client::RepoKind;
 pub use provenance::Provenance;
+pub use ranges::RangedFile;
 pub use reference::{HubReference, Reference, S3Reference, SCHEMES, WebReference};
 pub use settings::{
     HUB_CACHE_VARIABLE, HubSettings, OFFLINE_VARIABLE, Patience, REMOTE_CACHE_VARIABLE, Settings,

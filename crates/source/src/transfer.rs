@@ -53,7 +53,7 @@ impl Meter {
         Meter { events, done: 0, told: 0 }
     }
 
-    fn add(&mut self, bytes: u64) {
+    pub(crate) fn add(&mut self, bytes: u64) {
         self.done += bytes;
         if self.done - self.told >= STEP {
             self.told = self.done;
@@ -79,14 +79,7 @@ pub(crate) async fn fetch(
     let directory = temp.path().parent().map(Path::to_owned).unwrap_or_default();
     let disk = |error: io::Error| disk_problem(&directory, &error, order.variable);
     if let Some(size) = order.size {
-        let free = free_bytes(&directory);
-        if free.is_some_and(|free| free < size) {
-            return Err(Problem::DiskFull {
-                directory,
-                what: format!("{size} bytes are needed and {} are free", free.unwrap_or_default()),
-                variable: order.variable,
-            });
-        }
+        check_space(&directory, size, order.variable)?;
     }
     let git = order.promises.iter().any(|(promise, _)| matches!(promise, Promise::GitBlob(_)));
     let git_length = if git { order.size } else { None };
@@ -277,6 +270,18 @@ pub(crate) fn digest_file(path: &Path, git: bool) -> io::Result<Digests> {
 /// The sha256 of a file, in hexadecimal.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
     digest_file(path, false).map(|digests| digests.sha256)
+}
+
+/// Says so when `size` bytes more do not fit.
+pub(crate) fn check_space(directory: &Path, size: u64, variable: &'static str) -> Result<(), Problem> {
+    match free_bytes(directory) {
+        Some(free) if free < size => Err(Problem::DiskFull {
+            directory: directory.to_owned(),
+            what: format!("{size} bytes are needed and {free} are free"),
+            variable,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Bytes that can still be written below `directory`.

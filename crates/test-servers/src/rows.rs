@@ -9,7 +9,9 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde_json::{Map, Value, json};
 
 /// A key whose value, in hexadecimal, is bytes: see [`bytes`].
@@ -39,6 +41,22 @@ pub fn parquet(rows: &[Value], group: usize) -> Vec<u8> {
     writer.write(&batch).expect("a batch");
     writer.close().expect("a file");
     bytes
+}
+
+/// Where each row group of a Parquet file has a column: its first byte and the one after its last.
+pub fn column_bytes(file: &[u8], column: &str) -> Vec<std::ops::Range<u64>> {
+    let bytes = bytes::Bytes::copy_from_slice(file);
+    let reader = SerializedFileReader::new(bytes).expect("a Parquet file");
+    let prefix = format!("{column}.");
+    let is_of = |name: String| name == column || name.starts_with(&prefix);
+    let of_group = |group: &RowGroupMetaData| {
+        let chunks = group.columns().iter().filter(|chunk| is_of(chunk.column_path().string()));
+        let ranges: Vec<(u64, u64)> = chunks.map(ColumnChunkMetaData::byte_range).collect();
+        let start = ranges.iter().map(|(start, _)| *start).min().expect("the column");
+        let end = ranges.iter().map(|(start, length)| start + length).max().expect("the column");
+        start..end
+    };
+    reader.metadata().row_groups().iter().map(of_group).collect()
 }
 
 fn key<'a>(value: &'a Value, name: &str) -> &'a Value {

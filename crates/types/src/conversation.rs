@@ -39,6 +39,8 @@ pub struct Conversation {
     pub system_message: Option<Arc<str>>,
     /// Put in front of the first user turn as a user message (generated data).
     pub user_context_message: Option<Arc<str>>,
+    /// The session that it was recorded in, sent as `X-Dynamo-Session-ID`; a header value.
+    pub source_session: Option<Arc<str>>,
 }
 
 /// One turn: what one request adds.

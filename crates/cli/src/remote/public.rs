@@ -4,6 +4,7 @@ mod found;
 
 use std::cell::RefCell;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aiperf_config::{DatasetSource, LoadMode, PublicDataset, RemoteDataset, RunConfig};
@@ -16,6 +17,7 @@ use super::signals::Signals;
 use super::view::{Directory, directory};
 use crate::environment::{Environment, TIMEOUT_VARIABLE};
 use crate::exit::ExitStatus;
+use crate::settle::Note;
 use found::Found;
 
 /// Why a set cannot be had, and how the program ends.
@@ -38,7 +40,11 @@ pub(crate) struct Rows {
 }
 
 /// Brings the set of a run, where it has one, and puts what was made of it in its place.
-pub(crate) fn bring(environment: &Environment, config: &mut RunConfig) -> Result<Option<Rows>, Failure> {
+pub(crate) fn bring(
+    environment: &Environment,
+    config: &mut RunConfig,
+    notes: &mut Vec<Note>,
+) -> Result<Option<Rows>, Failure> {
     let Some(public) = config.dataset.public.clone() else { return Ok(None) };
     let Some(set) = public::find(public.name) else { return Ok(None) };
     let nameless = |problem: Problem| Failure::from(problem.about(about(set, "")));
@@ -80,6 +86,7 @@ pub(crate) fn bring(environment: &Environment, config: &mut RunConfig) -> Result
                 "Public data set {} ({origin}): {} row(s) read, {} conversation(s), {} request(s)",
                 set.name, summary.rows, summary.conversations, summary.turns
             );
+            notes.extend(summary.warnings.into_iter().map(Note::warning));
             config.dataset.source = DatasetSource::Stored(store);
             std::iter::once(line).chain(summary.notes).collect()
         }
@@ -154,8 +161,8 @@ pub(crate) fn fetch(environment: &Environment, public: &PublicDataset) -> Result
 }
 
 /// Sources that are as patient as is asked for public data sets.
-fn sources(environment: &Environment) -> Result<(Sources, Signals), Problem> {
-    super::sources_with(environment, |settings| {
+fn sources(environment: &Environment) -> Result<(Arc<Sources>, Signals), Problem> {
+    let patient = super::sources_with(environment, |settings| {
         let Some(text) = environment.variables.get(TIMEOUT_VARIABLE).filter(|text| !text.is_empty()) else {
             return Ok(());
         };
@@ -168,12 +175,13 @@ fn sources(environment: &Environment) -> Result<(Sources, Signals), Problem> {
         })?;
         (settings.patience.idle, settings.patience.hub_idle) = (idle, idle);
         Ok(())
-    })
+    });
+    patient.map(|(sources, signals)| (Arc::new(sources), signals))
 }
 
 /// A set at a version, and who reads it.
 struct Place<'a> {
-    sources: &'a Sources,
+    sources: &'a Arc<Sources>,
     found: &'a Found,
     set: &'static PublicSet,
     public: &'a PublicDataset,
@@ -193,6 +201,7 @@ fn rows(place: &Place<'_>, make: Make, store: &Path) -> Result<Summary, Failure>
         bound: public.bound,
         tokenizer,
         fixed_schedule,
+        context_limit: public.context_limit,
     };
     // What a shard could not be had for; a reader only hears that it could not.
     let lost: RefCell<Option<SourceError>> = RefCell::default();
@@ -201,20 +210,31 @@ fn rows(place: &Place<'_>, make: Make, store: &Path) -> Result<Summary, Failure>
         *lost.borrow_mut() = Some(error);
         fault
     };
-    let mut shards = found.files(sources).map(|file| {
-        let local = file.map_err(note)?;
-        Shard::local(&local.name, &local.path).map_err(|error| {
-            note(Problem::CannotRead { path: local.path, cause: error.to_string() }.about(origin.as_str()))
-        })
-    });
+    let mut shards: Box<dyn Iterator<Item = Result<Shard, Fault>>> = match found.ranged(sources) {
+        Some(shards) => Box::new(shards.map(|shard| shard.map_err(note))),
+        None => Box::new(found.files(sources).map(|file| {
+            let local = file.map_err(note)?;
+            Shard::local(&local.name, &local.path).map_err(|error| {
+                note(
+                    Problem::CannotRead { path: local.path, cause: error.to_string() }.about(origin.as_str()),
+                )
+            })
+        })),
+    };
     let read = make(job).and_then(|mut converter| {
         public::read(&job, &mut *converter, &mut shards, store, &|| sources.is_stopped())
     });
     drop(shards);
-    read.map_err(|fault| match lost.take() {
-        Some(error) => renamed(error, set),
-        None if sources.is_stopped() => failed(Problem::Interrupted),
-        None => failed(Problem::Unreadable { what: fault.what, fix: fault.fix }),
+    read.map_err(|fault| {
+        if sources.is_stopped() {
+            return failed(Problem::Interrupted);
+        }
+        // The reader knows the place, the source what it means.
+        let told = failed(Problem::Unreadable { what: fault.what, fix: fault.fix });
+        match lost.take().or_else(|| found.lost()) {
+            Some(error) => Failure { status: (&error).into(), text: told.text + &hint(&error, set) },
+            None => told,
+        }
     })
 }
 
@@ -246,7 +266,13 @@ fn about(set: &PublicSet, origin: &str) -> String {
 
 /// An error of its repository as one of the set.
 fn renamed(error: SourceError, set: &PublicSet) -> Failure {
-    let page = match (&error.problem, set.repo()) {
+    let (status, hint) = ((&error).into(), hint(&error, set));
+    Failure { text: format!("{}{hint}", error.problem.about(about(set, &error.reference))), status }
+}
+
+/// What else helps with an error.
+fn hint(error: &SourceError, set: &PublicSet) -> String {
+    match (&error.problem, set.repo()) {
         (Problem::Gated { .. }, Some(repo)) => {
             format!(" Its page is https://huggingface.co/datasets/{repo}.")
         }
@@ -254,9 +280,7 @@ fn renamed(error: SourceError, set: &PublicSet) -> Failure {
             format!(" `aiperf dataset fetch --public-dataset {}` downloads it.", set.name)
         }
         _ => String::new(),
-    };
-    let status = (&error).into();
-    Failure { text: format!("{}{page}", error.problem.about(about(set, &error.reference))), status }
+    }
 }
 
 /// Which rows they are: the first keys of `metadata.dataset` of the JSON export.

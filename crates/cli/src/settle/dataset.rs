@@ -54,16 +54,17 @@ pub(super) fn settle(
         _ => Sampling::Sequential,
     };
     let mut public = None;
-    let (source, schedule) = if let Some(asked) = public::settle(typed, sampling, tuning, notes)? {
-        public = Some(asked.public);
-        (asked.source, asked.schedule)
-    } else if let Some(path) = typed.text("--input-file") {
-        let (file, schedule) = file(typed, path, sampling, tuning, probe, notes)?;
-        (DatasetSource::File(file), schedule)
-    } else {
-        refuse_file_flags(typed)?;
-        (DatasetSource::Synthetic(synthetic::settle(typed, endpoint.kind, notes)?), None)
-    };
+    let (source, schedule) =
+        if let Some(asked) = public::settle(typed, endpoint.kind, sampling, tuning, notes)? {
+            public = Some(asked.public);
+            (asked.source, asked.schedule)
+        } else if let Some(path) = typed.text("--input-file") {
+            let (file, schedule) = file(typed, path, sampling, tuning, probe, notes)?;
+            (DatasetSource::File(file), schedule)
+        } else {
+            refuse_file_flags(typed)?;
+            (DatasetSource::Synthetic(synthetic::settle(typed, endpoint.kind, notes)?), None)
+        };
     let inter_turn_delay_cap: Option<Duration> = match typed.number("--inter-turn-delay-cap-seconds") {
         Some(seconds) => duration(typed, "--inter-turn-delay-cap-seconds", seconds)?,
         None => None,

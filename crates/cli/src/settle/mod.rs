@@ -25,7 +25,7 @@ use std::time::Duration;
 use aiperf_config::{DatasetConfig, DatasetSource, RunConfig};
 
 pub use probe::{Access, DatasetProbe, Files, Found, Timing};
-pub(crate) use public::repository;
+pub(crate) use public::{filters, repository};
 
 use crate::environment::Environment;
 use crate::flags::Later;
@@ -46,7 +46,7 @@ impl Note {
         Note { warning: false, text: text.into() }
     }
 
-    fn warning(text: impl Into<String>) -> Note {
+    pub(crate) fn warning(text: impl Into<String>) -> Note {
         Note { warning: true, text: text.into() }
     }
 }
@@ -80,7 +80,11 @@ pub fn settle(
         DatasetSource::File(file) => aiperf_dataset::format(file.format).sessions_by_default,
         DatasetSource::Synthetic(_) | DatasetSource::Stored(_) => false,
     };
-    let phases = phases::settle(typed, schedule, idle_gap_cap(&dataset), plays_once)?;
+    let mut phases = phases::settle(typed, schedule, idle_gap_cap(&dataset), plays_once)?;
+    if schedule.is_some() && matches!(dataset.source, DatasetSource::Stored(_)) {
+        // They count recorded sessions, of which every call is sent.
+        phases.iter_mut().for_each(|phase| phase.stop.sessions = None);
+    }
     if let Some(target) = dataset.cache_bust
         && target.is_warmup_isolation()
         && phases.len() == 1

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use aiperf_config::{DatasetSource, FileDataset, FileFormat, FixedSchedule, PublicDataset, Sampling, Tuning};
+use aiperf_config::{
+    DatasetSource, EndpointKind, FileDataset, FileFormat, FixedSchedule, PublicDataset, Sampling, Tuning,
+};
 use aiperf_dataset::public::{Place, PublicSet, Reading, Setting, find, sets};
 use aiperf_source::{HubReference, Reference};
 
@@ -15,6 +17,8 @@ use crate::usage::UsageError;
 const SET: &str = "--public-dataset";
 const WEKA: &str = "--hf-weka-dataset";
 const SUBSET: &str = "--hf-subset";
+const FILTER: &str = "--dataset-filter";
+const CONTEXT: &str = "--max-context-length";
 
 /// Entries of a streamed set when nothing bounds it.
 const STREAMED_ENTRIES: u64 = 100;
@@ -34,6 +38,7 @@ pub(super) struct Asked {
 /// Finds the set, and refuses what does not go with it.
 pub(super) fn settle(
     typed: &Typed,
+    endpoint: EndpointKind,
     sampling: Sampling,
     tuning: &Tuning,
     notes: &mut Vec<Note>,
@@ -43,6 +48,12 @@ pub(super) fn settle(
             typed,
             &[SUBSET],
             "chooses a subset of a public data set",
+            "add --public-dataset NAME, or drop it",
+        )?;
+        refuse_all(
+            typed,
+            &[FILTER],
+            "chooses sessions of a public data set",
             "add --public-dataset NAME, or drop it",
         )?;
         return Ok(None);
@@ -57,6 +68,16 @@ pub(super) fn settle(
         }
     }
     refuse_others(typed, set)?;
+    if set.follows(Setting::Messages) && endpoint.single_turn_only() {
+        return Err(UsageError::combination(
+            format!(
+                "{} sends lists of messages, and --endpoint-type {} takes one text",
+                set.name,
+                endpoint.name()
+            ),
+            "use --endpoint-type chat",
+        ));
+    }
     for flag in BOUNDS {
         if typed.count(flag) == Some(0) {
             return Err(UsageError::combination(
@@ -77,9 +98,10 @@ pub(super) fn settle(
         name: set.name,
         repo: typed.text(WEKA).map(repository).transpose()?,
         subset: subset(typed, set)?,
-        filters: Vec::new(),
+        filters: filters(set, typed.texts(FILTER))?,
         entries: typed.count("--num-dataset-entries"),
-        bound: if traces { None } else { bound(typed, set, notes) },
+        bound: if traces { None } else { bound(typed, set, notes)? },
+        context_limit: typed.count(CONTEXT).filter(|_| set.follows(Setting::ContextLimit)),
         origin: String::new(),
     };
     let source = if traces {
@@ -163,22 +185,68 @@ fn subset(typed: &Typed, set: &PublicSet) -> Result<Option<String>, UsageError> 
     ))
 }
 
+/// The keys and values that sessions are chosen by, each key once.
+pub(crate) fn filters<'t>(
+    set: &PublicSet,
+    given: impl Iterator<Item = &'t str>,
+) -> Result<Vec<(String, String)>, UsageError> {
+    let mut filters: Vec<(String, String)> = Vec::new();
+    for text in given {
+        if set.filters.is_none() {
+            return Err(UsageError::combination(
+                format!("{FILTER} chooses recorded sessions, and the set {} has none", set.name),
+                "drop it, or choose exgentic or exgentic_v2",
+            ));
+        }
+        let pair = text.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+        let Some((key, value)) = pair.filter(|(key, value)| !key.is_empty() && !value.is_empty()) else {
+            return Err(UsageError::combination(
+                format!("{FILTER} {text} is no key=value"),
+                "write it as harness=tool_calling",
+            ));
+        };
+        if filters.iter().any(|(other, _)| other == key) {
+            return Err(UsageError::combination(
+                format!("{FILTER} is given twice for {key}"),
+                "give each key one value",
+            ));
+        }
+        filters.push((key.to_owned(), value.to_owned()));
+    }
+    if let Some(check) = set.filters {
+        check(&filters).map_err(|what| UsageError::combination(what, "choose one of these"))?;
+    }
+    Ok(filters)
+}
+
 /// Rows that are read until so many became something.
-fn bound(typed: &Typed, set: &PublicSet, notes: &mut Vec<Note>) -> Option<u64> {
+fn bound(typed: &Typed, set: &PublicSet, notes: &mut Vec<Note>) -> Result<Option<u64>, UsageError> {
     if let Some(bound) = BOUNDS.iter().find_map(|flag| typed.count(flag)) {
-        return Some(bound);
+        return Ok(Some(bound));
+    }
+    let endless = typed.has("--benchmark-duration") || typed.is_on("--fixed-schedule");
+    if endless && set.follows(Setting::NeedsBound) {
+        return Err(UsageError::combination(
+            format!(
+                "{} is read only up to a bound: none of {} is given, and how long requests are sent says nothing of how \
+                 many sessions are read",
+                set.name,
+                BOUNDS.join(", ")
+            ),
+            "add --num-conversations N",
+        ));
     }
     if !typed.has("--benchmark-duration") {
-        return Some(DEFAULT_REQUESTS);
+        return Ok(Some(DEFAULT_REQUESTS));
     }
     if !set.streamed {
-        return None;
+        return Ok(None);
     }
     notes.push(Note::info(format!(
         "{} is read up to {STREAMED_ENTRIES} entries, which are sent again and again; --num-dataset-entries asks for more",
         set.name
     )));
-    Some(STREAMED_ENTRIES)
+    Ok(Some(STREAMED_ENTRIES))
 }
 
 /// Refuses what shapes other data.
@@ -204,12 +272,14 @@ fn refuse_others(typed: &Typed, set: &PublicSet) -> Result<(), UsageError> {
     synthesis::refuse(typed)?;
     refuse_all(typed, &replay::FLAGS, &no_trace, "drop it")?;
     refuse_all(typed, &AGENTS, &no_trace, "drop it")?;
+    if !set.follows(Setting::ContextLimit) {
+        refuse_all(typed, &[CONTEXT], &no_trace, "drop it")?;
+    }
     Ok(())
 }
 
 /// Flags of the replay of agents.
-const AGENTS: [&str; 4] =
-    ["--use-think-time-only", "--trace-idle-gap-cap-seconds", "--max-context-length", "--allow-dataset-wrap"];
+const AGENTS: [&str; 3] = ["--use-think-time-only", "--trace-idle-gap-cap-seconds", "--allow-dataset-wrap"];
 
 /// Further flags that shape generated data.
 const MORE_SYNTHETIC: [&str; 2] = ["--image-source", "--image-source-sampling"];

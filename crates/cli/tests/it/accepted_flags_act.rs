@@ -41,6 +41,7 @@ const USES: &[(&str, &str)] = &[
     ("--public-dataset spec_al_gsm8k", ""),
     ("--hf-subset socratic", "--public-dataset spec_al_gsm8k"),
     ("--hf-weka-dataset org/traces", ""),
+    ("--dataset-filter harness=tool_calling", "--public-dataset exgentic"),
     ("--custom-dataset-type single_turn", "--input-file @mooncake_hash.jsonl"),
     ("--ignore-trace-delays", FILE),
     ("--use-think-time-only", AGENTS),

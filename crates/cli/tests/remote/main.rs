@@ -6,6 +6,7 @@ mod benchmark_datasets;
 mod canaries;
 mod checks;
 mod disk;
+mod exgentic;
 mod formats;
 mod looking;
 mod machine;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo, rows};
 use serde_json::{Value, json};
 
+use crate::exgentic::session;
 use crate::machine::{Machine, stderr};
 use crate::public_datasets::sent;
 
 /// Sets that can be read.
-const COUNT: usize = 32;
+const COUNT: usize = 34;
 
 /// A set, as `aiperf datasets` tells it.
 struct Set(Value);
@@ -125,6 +126,9 @@ fn case(set: &Set) -> Case {
             case
         }
         "sharegpt" => Case::pairs(),
+        "exgentic" | "exgentic_v2" => {
+            Case { rows: vec![session("a", "tool_calling", 2)], texts: vec!["a 0".into(), "a 1".into()] }
+        }
         name if name.contains("weka") => Case { rows: vec![trace("t1"), trace("t2")], texts: Vec::new() },
         name => panic!("{name} has no case here"),
     }

@@ -9,7 +9,7 @@ use aiperf_tokenize::Tokenizer;
 use aiperf_types::{ContextMode, Turn};
 
 use super::store::Writer;
-use super::{Fault, PublicSet, Row, Rows};
+use super::{Choice, Fault, PublicSet, Row, Rows};
 
 /// Rows that are converted together, at most.
 const BATCH_ROWS: u64 = 256;
@@ -33,6 +33,8 @@ pub struct Job<'a> {
     pub tokenizer: Option<&'a Tokenizer>,
     /// The profiling phase plays a fixed schedule.
     pub fixed_schedule: bool,
+    /// Tokens that the target takes, where that is given.
+    pub context_limit: Option<u64>,
 }
 
 /// Makes conversations of rows. One kind of rows is one file beside this one; a set is a row of the registry.
@@ -40,6 +42,18 @@ pub trait Converter: Sync {
     /// The columns that are read, of rows that are stored by columns; `None` for all.
     fn columns(&self) -> Option<Vec<&str>> {
         None
+    }
+
+    /// The columns by which [`Converter::chooses`] tells whether a row is wanted; `None` where all are. They are read
+    /// first, and the others only where a row is wanted.
+    fn chooses_by(&self) -> Option<Vec<&str>> {
+        None
+    }
+
+    /// Whether a row is wanted. Called once for each row, in their order.
+    fn chooses(&self, row: &Row) -> Result<bool, Fault> {
+        let _ = row;
+        Ok(true)
     }
 
     /// Whether the set is one that this can convert, by its first row.
@@ -59,6 +73,11 @@ pub trait Converter: Sync {
 
     /// What is worth saying when all were read, a line each.
     fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What is worth warning of when all were read, a line each.
+    fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -89,6 +108,8 @@ impl Made {
 pub struct Draft {
     /// Its id; made by the run where there is none.
     pub id: Option<Arc<str>>,
+    /// The session that it was recorded in, sent as `X-Dynamo-Session-ID`; a header value.
+    pub source_session: Option<Arc<str>>,
     /// How its turns build on each other.
     pub mode: ContextMode,
     /// Its turns, at least one.
@@ -98,7 +119,7 @@ pub struct Draft {
 /// What was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Rows that were converted.
+    /// Rows that were read, wanted or not.
     pub rows: u64,
     /// Conversations that were kept.
     pub conversations: u64,
@@ -106,6 +127,8 @@ pub struct Summary {
     pub turns: u64,
     /// What the user should know, a line each.
     pub notes: Vec<String>,
+    /// What the user should be warned of, a line each.
+    pub warnings: Vec<String>,
 }
 
 /// Reads rows until the bound is met, and keeps what is made of them in a file at `store`. `stopped` is asked now and then
@@ -124,6 +147,8 @@ pub fn read(
     let columns = converter.columns().map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>());
     let names = columns.as_ref().map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
     let mut rows = Rows::new(shards, names.as_deref());
+    let by: Option<Vec<String>> =
+        converter.chooses_by().map(|names| names.into_iter().map(str::to_owned).collect());
     let mut batch: Vec<Row> = Vec::new();
     let mut first = true;
     while left > 0 {
@@ -133,7 +158,9 @@ pub fn read(
         batch.clear();
         let mut bytes = 0;
         while (batch.len() as u64) < left.min(BATCH_ROWS) && bytes < BATCH_BYTES {
-            let Some(row) = rows.next() else { break };
+            let wants = |row: &Row| converter.chooses(row);
+            let choice = by.as_deref().map(|columns| Choice { columns, wants: &wants });
+            let Some(row) = rows.next_of(choice.as_ref()) else { break };
             let row = row?;
             bytes += row.value.size();
             batch.push(row);
@@ -147,7 +174,6 @@ pub fn read(
         for (row, made) in batch.iter().zip(made) {
             let made = made?;
             converter.took(row, &made)?;
-            summary.rows += 1;
             match made {
                 Made::Skipped(reason) => *skipped.entry(reason).or_default() += 1,
                 Made::Conversations(drafts) => {
@@ -161,7 +187,9 @@ pub fn read(
             }
         }
     }
+    summary.rows = rows.read();
     summary.notes = converter.notes();
+    summary.warnings = converter.warnings();
     summary.notes.extend(skipped.iter().map(|(reason, rows)| format!("{rows} row(s) left out: {reason}")));
     if summary.conversations == 0 {
         return Err(converter.nothing().unwrap_or_else(|| nothing(summary.rows, &skipped)));

@@ -5,6 +5,7 @@
 //! made of them in a file ([`Stored`]), so that memory holds one row group and what is in flight.
 
 mod convert;
+mod exgentic;
 mod instruction;
 mod mmvu;
 mod questions;
@@ -18,8 +19,8 @@ mod value;
 mod video;
 
 pub use convert::{Converter, Draft, Job, Made, Summary, read};
-pub use registry::{LATER_NAMES, Make, NAMES, Place, PublicSet, Reading, Setting, find, sets};
-pub use rows::{Row, Rows};
+pub use registry::{CheckFilters, LATER_NAMES, Make, NAMES, Place, PublicSet, Reading, Setting, find, sets};
+pub use rows::{Choice, Row, Rows};
 pub use shard::{LocalShard, Shard, ShardBytes};
 pub use value::Value;
 

@@ -2,10 +2,13 @@
 
 use super::instruction::{self, Prompt};
 use super::questions::{self, Asked};
-use super::{Converter, Fault, Job, mmvu, sharegpt};
+use super::{Converter, Fault, Job, exgentic, mmvu, sharegpt};
 
 /// Makes the converter of a set.
 pub type Make = for<'a> fn(Job<'a>) -> Result<Box<dyn Converter + 'a>, Fault>;
+
+/// Says what is wrong with keys and values of `--dataset-filter`, and what there is.
+pub type CheckFilters = fn(&[(String, String)]) -> Result<(), String>;
 
 /// Where a set lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,14 +56,16 @@ pub enum Reading {
 pub enum Setting {
     /// `--hf-subset`.
     Subset,
-    /// `--dataset-filter`.
-    Filters,
     /// `--fixed-schedule`: it has times.
     Schedule,
     /// Tokens are counted while it is read.
     Tokens,
     /// It is read only with a bound, given by one of three flags.
     NeedsBound,
+    /// Its requests are lists of messages, which few endpoints take.
+    Messages,
+    /// `--max-context-length` warns of requests that are longer.
+    ContextLimit,
 }
 
 /// A public data set.
@@ -86,6 +91,8 @@ pub struct PublicSet {
     pub about: &'static str,
     /// The settings it follows.
     pub settings: &'static [Setting],
+    /// Checks `--dataset-filter`, where the set can be filtered.
+    pub filters: Option<CheckFilters>,
     /// What its rows become.
     pub reading: Reading,
 }
@@ -104,6 +111,7 @@ impl PublicSet {
             licence: None,
             about,
             settings: &[Setting::Subset],
+            filters: None,
             reading: Reading::Later,
         }
     }
@@ -159,7 +167,9 @@ macro_rules! prompt {
 
 const EXGENTIC: &str = "Exgentic/agent-llm-traces";
 const EXGENTIC_V2: &str = "Exgentic/agent-llm-traces-v2";
-const FILTERED: &[Setting] = &[Setting::Subset, Setting::Filters, Setting::Schedule, Setting::NeedsBound];
+/// The settings of recorded sessions.
+const RECORDED: &[Setting] =
+    &[Setting::Schedule, Setting::NeedsBound, Setting::Messages, Setting::ContextLimit];
 
 static SETS: [PublicSet; 42] = [
     PublicSet {
@@ -167,7 +177,9 @@ static SETS: [PublicSet; 42] = [
         record: "recorded agent session",
         streamed: true,
         licence: Some("CDLA-Permissive-2.0"),
-        settings: FILTERED,
+        settings: RECORDED,
+        filters: Some(|filters| exgentic::check_filters(exgentic::Version::V1, filters)),
+        reading: Reading::Rows(|job| exgentic::make(exgentic::Version::V1, job)),
         ..PublicSet::new(
             "exgentic",
             EXGENTIC,
@@ -178,7 +190,9 @@ static SETS: [PublicSet; 42] = [
         place: Place::Hub { repo: EXGENTIC_V2, revision: Some("4b8ad4ab198438e5a170f9171c19c6a2cf7c1814") },
         record: "recorded agent session",
         streamed: true,
-        settings: FILTERED,
+        settings: RECORDED,
+        filters: Some(|filters| exgentic::check_filters(exgentic::Version::V2, filters)),
+        reading: Reading::Rows(|job| exgentic::make(exgentic::Version::V2, job)),
         ..PublicSet::new(
             "exgentic_v2",
             EXGENTIC_V2,

@@ -21,6 +21,11 @@ pub trait ShardBytes: Send + Sync + Debug {
         let _ = ranges;
         Ok(())
     }
+
+    /// How many bytes from `start` on are here already: so many are read ahead, and no more.
+    fn here(&self, start: u64) -> u64 {
+        self.size().saturating_sub(start)
+    }
 }
 
 /// A shard of a set: Parquet, JSON lines or a JSON array, told by its bytes.
@@ -81,7 +86,10 @@ impl From {
 impl Read for From {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let left = self.bytes.size().saturating_sub(self.at);
-        let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let here = self.bytes.here(self.at);
+        // Where nothing is here the reader knows best how much it wants.
+        let most = if here == 0 { left } else { here.min(left) };
+        let count = usize::try_from(most).unwrap_or(usize::MAX).min(buffer.len());
         loop {
             match self.bytes.read_at(self.at, &mut buffer[..count]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

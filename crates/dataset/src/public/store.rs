@@ -132,6 +132,7 @@ struct Entry {
 #[derive(Clone, Debug)]
 struct Session {
     id: Option<Arc<str>>,
+    source_session: Option<Arc<str>>,
     mode: ContextMode,
     first: u64,
     turns: u32,
@@ -177,14 +178,15 @@ impl Writer {
             }
             self.at += text.len() as u64;
         }
-        let id = draft.id.as_deref();
-        let id_length = id.map_or(NONE, |id| id.len() as u64);
-        let numbers =
-            [self.turns, draft.turns.len() as u64, u64::from(place(&MODES, &draft.mode)), id_length];
-        for number in numbers {
+        let texts = [draft.id.as_deref(), draft.source_session.as_deref()];
+        let [id, source] = texts.map(|text| text.map_or(NONE, |text| text.len() as u64));
+        let mode = u64::from(place(&MODES, &draft.mode));
+        for number in [self.turns, draft.turns.len() as u64, mode, id, source] {
             self.sessions.extend_from_slice(&number.to_le_bytes());
         }
-        self.sessions.extend_from_slice(id.unwrap_or_default().as_bytes());
+        for text in texts.into_iter().flatten() {
+            self.sessions.extend_from_slice(text.as_bytes());
+        }
         self.turns += draft.turns.len() as u64;
         self.count += 1;
         Ok(())
@@ -247,20 +249,22 @@ impl Store {
         let mut rest = bytes.as_slice();
         let mut sessions = Vec::new();
         for _ in 0..count {
-            let (head, after) = rest.split_at_checked(32).ok_or_else(|| damaged(path))?;
-            let [first, turns, mode, id_length] = numbers(head);
+            let (head, after) = rest.split_at_checked(40).ok_or_else(|| damaged(path))?;
+            let [first, turns, mode, id, source] = numbers(head);
             rest = after;
-            let id = if id_length == NONE {
-                None
-            } else {
-                let length = usize::try_from(id_length).unwrap_or(usize::MAX);
-                let (id, after) = rest.split_at_checked(length).ok_or_else(|| damaged(path))?;
+            let mut text = |length: u64| {
+                if length == NONE {
+                    return Ok(None);
+                }
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                let (text, after) = rest.split_at_checked(length).ok_or_else(|| damaged(path))?;
                 rest = after;
-                Some(std::str::from_utf8(id).map_err(|_| damaged(path))?.into())
+                std::str::from_utf8(text).map(|text| Some(text.into())).map_err(|_| damaged(path))
             };
+            let (id, source_session) = (text(id)?, text(source)?);
             let mode = MODES.get(usize::try_from(mode).unwrap_or(0)).copied().unwrap_or_default();
             let turns = u32::try_from(turns).map_err(|_| damaged(path))?;
-            sessions.push(Session { id, mode, first, turns });
+            sessions.push(Session { id, source_session, mode, first, turns });
         }
         Ok(Store { path: path.to_owned(), file, entries, sessions })
     }
@@ -282,6 +286,11 @@ impl Store {
     pub(super) fn session(&self, index: u64) -> (Option<Arc<str>>, ContextMode, u32) {
         let session = &self.sessions[index as usize];
         (session.id.clone(), session.mode, session.turns)
+    }
+
+    /// The session that it was recorded in.
+    pub(super) fn source_session(&self, index: u64) -> Option<Arc<str>> {
+        self.sessions[index as usize].source_session.clone()
     }
 
     fn entries(&self, index: u64) -> &[Entry] {
@@ -356,7 +365,8 @@ mod tests {
             Turn { content: Content::Payload(raw("{}")), text_tokens: Some(2), ..Turn::default() },
         ];
         let mode = ContextMode::MessageArrayWithResponses;
-        let draft = Draft { id: Some("s:1".into()), mode, turns: turns.clone() };
+        let draft =
+            Draft { id: Some("s:1".into()), source_session: Some("s".into()), mode, turns: turns.clone() };
         let mut writer = Writer::create(&path).unwrap();
         writer.add(&Draft { turns: vec![Turn::default()], ..Draft::default() }).unwrap();
         writer.add(&draft).unwrap();
@@ -365,6 +375,7 @@ mod tests {
         assert_eq!((store.len(), store.turns()), (2, 4));
         assert_eq!(store.session(0), (None, ContextMode::DeltasWithoutResponses, 1));
         assert_eq!(store.session(1), (Some("s:1".into()), mode, 3));
+        assert_eq!((store.source_session(0), store.source_session(1)), (None, Some("s".into())));
         assert_eq!(store.outline(1).turn(0).unwrap().timestamp_ms, Some(0.1));
         for (number, turn) in turns.iter().enumerate() {
             assert_eq!(format!("{:?}", store.turn(1, number as u32).unwrap()), format!("{turn:?}"));

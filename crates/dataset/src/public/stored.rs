@@ -63,6 +63,7 @@ impl Stored {
             context_mode,
             system_message: None,
             user_context_message: None,
+            source_session: self.store.source_session(index),
         };
         self.finish.apply(index, &mut conversation);
         Ok(conversation)

@@ -9,6 +9,8 @@ pub struct HeadFields<'a> {
     pub request_id: &'a [u8; 36],
     /// `X-Correlation-ID` and the affinity headers.
     pub correlation_id: &'a str,
+    /// `X-Dynamo-Session-ID`, in the place of any other value of it.
+    pub source_session: Option<&'a str>,
     /// Whether the body asks for a stream.
     pub streaming: bool,
     /// Bytes of the body.
@@ -20,6 +22,11 @@ enum Part {
     Fixed(Vec<u8>),
     RequestId,
     CorrelationId,
+    /// The line of a header that carries the source session, or else this.
+    SourceSession {
+        name: String,
+        otherwise: Otherwise,
+    },
     Accept,
     Length,
 }
@@ -37,8 +44,24 @@ enum Shown {
     Text(String),
     RequestId,
     CorrelationId,
+    /// A secret, where there is one.
+    SourceSession {
+        otherwise: bool,
+    },
     Accept,
 }
+
+/// What a header holds when no source session is known.
+#[derive(Clone, Debug)]
+enum Otherwise {
+    /// There is no such header.
+    Nothing,
+    Text(String),
+    CorrelationId,
+}
+
+/// Carries the source session.
+const SOURCE_SESSION: &str = "X-Dynamo-Session-ID";
 
 /// Which affinity headers carry the correlation id.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +91,7 @@ enum Value {
     Text(String),
     RequestId,
     CorrelationId,
+    SourceSession(Otherwise),
     Accept,
 }
 
@@ -103,15 +127,31 @@ impl HeadTemplate {
             ("X-Session-Affinity", affinity.session_affinity),
             ("X-Session-ID", affinity.session_id),
             ("X-SMG-Routing-Key", affinity.smg_routing_key),
-            ("X-Dynamo-Session-ID", affinity.dynamo_session_id),
+            (SOURCE_SESSION, affinity.dynamo_session_id),
         ] {
             if on {
                 set(name, Value::CorrelationId);
             }
         }
+        match headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(SOURCE_SESSION)) {
+            Some((_, value)) => {
+                let otherwise = match value {
+                    Value::Text(text) => Otherwise::Text(std::mem::take(text)),
+                    _ => Otherwise::CorrelationId,
+                };
+                *value = Value::SourceSession(otherwise);
+            }
+            None => headers.push((SOURCE_SESSION.to_owned(), Value::SourceSession(Otherwise::Nothing))),
+        }
         let mut template = HeadTemplate { parts: Vec::new(), names: Vec::new() };
         template.fixed(format!("POST {path} HTTP/1.1\r\n").as_bytes());
         for (name, value) in headers {
+            if let Value::SourceSession(otherwise) = value {
+                let there = !matches!(otherwise, Otherwise::Nothing);
+                template.parts.push(Part::SourceSession { name: name.clone(), otherwise });
+                template.names.push((name, Shown::SourceSession { otherwise: there }));
+                continue;
+            }
             template.fixed(name.as_bytes());
             template.fixed(b": ");
             let shown = match value {
@@ -135,6 +175,8 @@ impl HeadTemplate {
                     template.parts.push(Part::Accept);
                     Shown::Accept
                 }
+                // Written above, with its name.
+                Value::SourceSession(_) => continue,
             };
             template.fixed(b"\r\n");
             template.names.push((name, shown));
@@ -161,6 +203,17 @@ impl HeadTemplate {
                 Part::Fixed(bytes) => out.extend_from_slice(bytes),
                 Part::RequestId => out.extend_from_slice(fields.request_id),
                 Part::CorrelationId => out.extend_from_slice(fields.correlation_id.as_bytes()),
+                Part::SourceSession { name, otherwise } => {
+                    let value = match (fields.source_session, otherwise) {
+                        (Some(session), _) => session,
+                        (None, Otherwise::Text(text)) => text,
+                        (None, Otherwise::CorrelationId) => fields.correlation_id,
+                        (None, Otherwise::Nothing) => continue,
+                    };
+                    for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                        out.extend_from_slice(part);
+                    }
+                }
                 Part::Accept => out.extend_from_slice(accept(fields.streaming).as_bytes()),
                 Part::Length => write_decimal(fields.body_len, out),
             }
@@ -172,14 +225,18 @@ impl HeadTemplate {
         let mut headers: Vec<_> = self
             .names
             .iter()
-            .map(|(name, shown)| {
+            .filter_map(|(name, shown)| {
                 let value = match shown {
                     Shown::Text(text) => text.clone(),
                     Shown::RequestId => String::from_utf8_lossy(fields.request_id).into_owned(),
                     Shown::CorrelationId => fields.correlation_id.to_owned(),
+                    Shown::SourceSession { otherwise: false } if fields.source_session.is_none() => {
+                        return None;
+                    }
+                    Shown::SourceSession { .. } => REDACTED.to_owned(),
                     Shown::Accept => accept(fields.streaming).to_owned(),
                 };
-                (name.clone(), value)
+                Some((name.clone(), value))
             })
             .collect();
         headers.push(("Content-Length".to_owned(), fields.body_len.to_string()));
@@ -235,9 +292,13 @@ mod tests {
 
     const ID: &[u8; 36] = b"5a11937d-0394-4a84-a8b6-e13c1ee4c4fd";
 
+    fn fields(source_session: Option<&str>) -> HeadFields<'_> {
+        HeadFields { request_id: ID, correlation_id: "corr", source_session, streaming: true, body_len: 1207 }
+    }
+
     fn write(endpoint: &EndpointConfig) -> (String, Vec<(String, String)>) {
         let template = HeadTemplate::new("h:1", "/v1/x?a=b", "0.1.0", endpoint, AffinityHeaders::default());
-        let fields = HeadFields { request_id: ID, correlation_id: "corr", streaming: true, body_len: 1207 };
+        let fields = fields(None);
         let mut out = Vec::new();
         template.write(fields, &mut out);
         (String::from_utf8(out).unwrap(), template.shown(fields))
@@ -271,6 +332,27 @@ mod tests {
         assert!(head.contains("accept: text/event-stream\r\n"));
         assert!(head.contains("x-session-affinity: corr\r\n"));
         assert_eq!(head.matches("ccept:").count(), 1);
+    }
+
+    #[test]
+    fn the_source_session_is_sent_in_the_place_of_any_other_value_of_its_header() {
+        let of = |headers: &[(&str, &str)], affinity: bool, session: Option<&str>| {
+            let affinity = AffinityHeaders { dynamo_session_id: affinity, ..AffinityHeaders::default() };
+            let template = HeadTemplate::new("h:1", "/", "0.1.0", &endpoint(headers, None), affinity);
+            let mut out = Vec::new();
+            template.write(fields(session), &mut out);
+            let head = String::from_utf8(out).unwrap();
+            let lines: Vec<_> =
+                head.lines().filter(|line| line.to_ascii_lowercase().starts_with("x-dynamo")).collect();
+            assert_eq!(template.shown(fields(session)).len() + 2, head.lines().count(), "{head}");
+            lines.join("|")
+        };
+        assert_eq!(of(&[], false, None), "");
+        assert_eq!(of(&[], false, Some("s1")), "X-Dynamo-Session-ID: s1");
+        assert_eq!(of(&[], true, None), "X-Dynamo-Session-ID: corr");
+        assert_eq!(of(&[], true, Some("s1")), "X-Dynamo-Session-ID: s1");
+        assert_eq!(of(&[("x-dynamo-session-id", "mine")], false, None), "x-dynamo-session-id: mine");
+        assert_eq!(of(&[("x-dynamo-session-id", "mine")], true, Some("s1")), "x-dynamo-session-id: s1");
     }
 
     #[test]

@@ -110,6 +110,7 @@ pub(super) async fn run(
     let fields = HeadFields {
         request_id: &request_id,
         correlation_id: &correlation_id,
+        source_session: prepared.source_session.as_deref(),
         streaming: request.streaming,
         body_len: request.body.len(),
     };

@@ -192,6 +192,11 @@ impl HubCache {
         is_commit(commit) && self.repo().join("snapshots").join(commit).is_dir()
     }
 
+    /// Whether a commit was read before: a file of it is here, or what it lists.
+    pub(crate) fn knows(&self, commit: &str) -> bool {
+        self.has_snapshot(commit) || self.kept_tree(commit).is_some()
+    }
+
     /// Where the files of a commit lie.
     pub(crate) fn snapshot(&self, commit: &str) -> PathBuf {
         self.repo().join("snapshots").join(commit)

@@ -9,6 +9,7 @@ mod hub;
 mod moto;
 mod python;
 mod python_datasets;
+mod ranges;
 mod rules;
 mod s3;
 mod support;

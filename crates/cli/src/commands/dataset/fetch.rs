@@ -10,7 +10,7 @@ use super::super::datasets::unknown;
 use super::reference::{json, scheduled_by_format};
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
-use crate::settle::repository;
+use crate::settle::{filters, repository};
 use crate::{print, remote};
 
 pub(super) fn command() -> Command {
@@ -38,6 +38,10 @@ pub(super) fn command() -> Command {
                 .help("The same for a repository of weka traces"),
         )
         .arg(of_set("hf-subset", "NAME", "Its subset"))
+        .arg(
+            of_set("dataset-filter", "KEY=VALUE", "Only the sessions that a run with this option keeps")
+                .action(ArgAction::Append),
+        )
         .arg(
             of_set("num-dataset-entries", "N", "Only as much as a run with this option reads")
                 .value_parser(clap::value_parser!(u64).range(1..)),
@@ -78,14 +82,23 @@ fn fetch_set(matches: &ArgMatches, name: &str, environment: &Environment) -> Exi
         print::err(&format!("error: --hf-subset has no meaning for {}: it has no subsets\n", set.name));
         return ExitStatus::Usage;
     }
+    let given = matches.get_many::<String>("dataset-filter").into_iter().flatten();
+    let filters = match filters(set, given.map(String::as_str)) {
+        Ok(filters) => filters,
+        Err(error) => {
+            print::err(&error.report());
+            return ExitStatus::Usage;
+        }
+    };
     let entries = matches.get_one::<u64>("num-dataset-entries").copied();
     let wanted = PublicDataset {
         name: set.name,
         repo,
         subset,
-        filters: Vec::new(),
+        filters,
         entries,
         bound: entries,
+        context_limit: None,
         origin: String::new(),
     };
     match remote::public::fetch(environment, &wanted) {

@@ -36,7 +36,7 @@ fn facts(set: &PublicSet) -> Value {
         "streamed": set.streamed,
         "gated": set.gated,
         "licence": set.licence,
-        "filters": set.follows(Setting::Filters),
+        "filters": set.filters.is_some(),
         "fixed_schedule": set.follows(Setting::Schedule),
     })
 }

@@ -58,7 +58,7 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
         return failure.status;
     }
     // Its rows may be measured with the tokenizer.
-    let _rows = match public::bring(&environment, &mut config) {
+    let _rows = match public::bring(&environment, &mut config, &mut notes) {
         Ok(rows) => rows,
         Err(failure) => {
             print::err(&format!("error: {}\n", redact_text(&failure.text)));

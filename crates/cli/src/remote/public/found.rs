@@ -1,10 +1,13 @@
 //! Where the rows of a set are: the version that is read, and the files of its split.
 
 mod hub;
+mod ranged;
 mod web;
 
+use std::sync::Arc;
+
 use aiperf_config::PublicDataset;
-use aiperf_dataset::public::{Place, PublicSet};
+use aiperf_dataset::public::{Place, PublicSet, Shard};
 use aiperf_source::{LocalFile, SourceError, Sources};
 use serde_json::Value;
 
@@ -55,6 +58,25 @@ impl Found {
         match self {
             Found::Hub(hub) => Box::new(hub.shards(sources)),
             Found::Web(web) => Box::new(std::iter::once_with(|| web.file(sources))),
+        }
+    }
+
+    /// The files of which only some ranges are fetched; `None` where they are fetched whole.
+    pub(super) fn ranged<'a>(
+        &'a self,
+        sources: &'a Arc<Sources>,
+    ) -> Option<impl Iterator<Item = Result<Shard, SourceError>> + 'a> {
+        match self {
+            Found::Hub(hub) => hub.ranged(sources),
+            Found::Web(_) => None,
+        }
+    }
+
+    /// Why bytes of a file could not be had: whoever reads them hears only what to say.
+    pub(super) fn lost(&self) -> Option<SourceError> {
+        match self {
+            Found::Hub(hub) => hub.lost(),
+            Found::Web(_) => None,
         }
     }
 

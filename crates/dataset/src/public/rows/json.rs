@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 
-use super::{Row, unreadable};
+use super::{Choice, Row, unreadable};
 use crate::public::shard::From;
 use crate::public::{Fault, Shard};
 use crate::source::{Coding, coding_of};
@@ -136,10 +136,31 @@ impl JsonRows {
     }
 }
 
-impl Iterator for JsonRows {
-    type Item = Result<Row, Fault>;
+impl JsonRows {
+    /// Rows that were given, or are not wanted.
+    pub(super) fn passed(&self) -> u64 {
+        self.number
+    }
 
-    fn next(&mut self) -> Option<Result<Row, Fault>> {
+    pub(super) fn next(&mut self, choice: Option<&Choice<'_>>) -> Option<Result<Row, Fault>> {
+        loop {
+            let row = self.next_of_all()?;
+            let wanted = match (&row, choice) {
+                (Ok(row), Some(choice)) => (choice.wants)(row),
+                _ => Ok(true),
+            };
+            match wanted {
+                Ok(true) => return Some(row),
+                Ok(false) => {}
+                Err(fault) => {
+                    self.done = true;
+                    return Some(Err(fault));
+                }
+            }
+        }
+    }
+
+    fn next_of_all(&mut self) -> Option<Result<Row, Fault>> {
         if self.done {
             return None;
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    RowSelection, RowSelector,
 };
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::reader::{ChunkReader, Length};
@@ -15,7 +16,7 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 
 use super::cells::row;
-use super::{Row, unreadable};
+use super::{Choice, Row, unreadable};
 use crate::DatasetError;
 use crate::parquet::guarded;
 use crate::public::shard::From;
@@ -61,13 +62,19 @@ pub(super) struct ParquetRows {
     schema: Arc<[Arc<str>]>,
     /// Numbers of the columns that are read, in order.
     columns: Vec<usize>,
-    /// The next row group.
+    /// The next row group, and the first row of it.
     group: usize,
+    group_start: u64,
     reader: Option<ParquetRecordBatchReader>,
+    /// Numbers of the rows that the reader gives.
+    numbers: Numbers,
     batch: Option<(RecordBatch, usize)>,
-    number: u64,
+    /// Rows up to here were given, or are not wanted.
+    passed: u64,
     done: bool,
 }
+
+type Numbers = Box<dyn Iterator<Item = u64> + Send>;
 
 impl ParquetRows {
     pub(super) fn open(shard: &Shard, columns: Option<&[String]>) -> Result<ParquetRows, Fault> {
@@ -92,89 +99,162 @@ impl ParquetRows {
             schema,
             columns: read,
             group: 0,
+            group_start: 0,
             reader: None,
+            numbers: Box::new(std::iter::empty()),
             batch: None,
-            number: 0,
+            passed: 0,
             done: false,
         })
     }
 
-    /// Opens the next row group; false when there is none.
-    fn open_group(&mut self) -> Result<bool, Fault> {
-        let metadata = Arc::clone(self.metadata.metadata());
-        let Some(group) = metadata.row_groups().get(self.group) else { return Ok(false) };
-        let number = self.group;
-        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), self.columns.iter().copied());
-        let rows = group.num_rows().max(1);
-        let batch = (BATCH_BYTES / (group.total_byte_size() / rows).max(1)).clamp(1, BATCH_ROWS);
-        let ranges: Vec<Range<u64>> = (0..group.num_columns())
-            .filter(|leaf| mask.leaf_included(*leaf))
-            .filter_map(|leaf| {
-                let chunk = group.column(leaf);
+    /// Opens the next row group that has a row which is wanted; false when there is none.
+    fn open_group(&mut self, choice: Option<&Choice<'_>>) -> Result<bool, Fault> {
+        while let Some(group) = self.metadata.metadata().row_groups().get(self.group) {
+            let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+            let (number, start) = (self.group, self.group_start);
+            self.group += 1;
+            self.group_start = start.saturating_add(rows);
+            let wanted = match choice {
+                None => None,
+                Some(choice) => Some(self.wanted(number, start, choice)?),
+            };
+            if wanted.as_ref().is_some_and(|wanted| !wanted.contains(&true)) {
+                self.passed = self.group_start;
+                continue;
+            }
+            let selection = wanted.as_deref().map(selection);
+            self.reader = Some(self.read(number, &self.columns, selection)?);
+            self.numbers = match wanted {
+                None => Box::new(start..self.group_start),
+                Some(wanted) => {
+                    Box::new((start..).zip(wanted).filter_map(|(row, wanted)| wanted.then_some(row)))
+                }
+            };
+            return Ok(true);
+        }
+        self.passed = self.group_start;
+        Ok(false)
+    }
+
+    /// Which rows of a row group are wanted, by the columns that this is told by.
+    fn wanted(&self, group: usize, start: u64, choice: &Choice<'_>) -> Result<Vec<bool>, Fault> {
+        let fields = self.metadata.schema().fields();
+        let names = |index: &usize| choice.columns.contains(fields[*index].name());
+        let columns: Vec<usize> = (0..fields.len()).filter(names).collect();
+        let mut reader = self.read(group, &columns, None)?;
+        let mut wanted = Vec::new();
+        while let Some(batch) = self.next_batch(&mut reader, group)? {
+            for index in 0..batch.num_rows() {
+                wanted.push((choice.wants)(&self.row(&batch, index, start + wanted.len() as u64))?);
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// A reader of some columns of a row group, whose bytes are told to come next.
+    fn read(
+        &self,
+        group: usize,
+        columns: &[usize],
+        selection: Option<RowSelection>,
+    ) -> Result<ParquetRecordBatchReader, Fault> {
+        let shard = &self.shard;
+        let metadata = self.metadata.metadata().row_group(group);
+        let mask = ProjectionMask::roots(self.metadata.parquet_schema(), columns.iter().copied());
+        let chunks = || metadata.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
+        let bytes =
+            chunks().map(|(_, chunk)| chunk.uncompressed_size().max(0)).fold(0i64, i64::saturating_add);
+        let batch = (BATCH_BYTES / (bytes / metadata.num_rows().max(1)).max(1)).clamp(1, BATCH_ROWS);
+        let ranges: Vec<Range<u64>> = chunks()
+            .filter_map(|(_, chunk)| {
                 let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
                 let start = u64::try_from(start.min(chunk.data_page_offset())).ok()?;
                 let length = u64::try_from(chunk.compressed_size()).ok()?;
                 Some(start..start.checked_add(length)?)
             })
             .collect();
-        let shard = &self.shard;
-        shard.bytes.expect(&ranges).map_err(|error| unreadable(&in_group(shard, Some(number)), &error))?;
-        let reader = decoded(shard, &self.path, Some(number), || {
+        shard.bytes.expect(&ranges).map_err(|error| unreadable(&in_group(shard, Some(group)), &error))?;
+        decoded(shard, &self.path, Some(group), || {
             let chunks = Chunks(Arc::clone(&shard.bytes));
-            ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.metadata.clone())
-                .with_projection(mask)
-                .with_row_groups(vec![number])
-                .with_batch_size(usize::try_from(batch).unwrap_or(1))
-                .build()
-        })?;
-        self.reader = Some(reader);
-        self.group += 1;
-        Ok(true)
+            let mut builder =
+                ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.metadata.clone())
+                    .with_projection(mask.clone())
+                    .with_row_groups(vec![group])
+                    .with_batch_size(usize::try_from(batch).unwrap_or(1));
+            if let Some(selection) = selection {
+                builder = builder.with_row_selection(selection);
+            }
+            builder.build()
+        })
     }
 
-    fn step(&mut self) -> Result<Option<Row>, Fault> {
+    fn next_batch(
+        &self,
+        reader: &mut ParquetRecordBatchReader,
+        group: usize,
+    ) -> Result<Option<RecordBatch>, Fault> {
+        decoded(&self.shard, &self.path, Some(group), || {
+            reader.next().transpose().map_err(|error| ParquetError::ArrowError(error.to_string()))
+        })
+    }
+
+    fn row(&self, batch: &RecordBatch, index: usize, number: u64) -> Row {
+        Row {
+            shard: Arc::clone(&self.shard.name),
+            number,
+            value: row(batch, index),
+            schema: Some(Arc::clone(&self.schema)),
+        }
+    }
+
+    fn step(&mut self, choice: Option<&Choice<'_>>) -> Result<Option<Row>, Fault> {
         loop {
             if let Some((batch, next)) = &mut self.batch
                 && *next < batch.num_rows()
             {
-                let value = row(batch, *next);
+                let index = *next;
                 *next += 1;
-                self.number += 1;
-                return Ok(Some(Row {
-                    shard: Arc::clone(&self.shard.name),
-                    number: self.number - 1,
-                    value,
-                    schema: Some(Arc::clone(&self.schema)),
-                }));
+                let number = self.numbers.next().unwrap_or(self.passed);
+                self.passed = number + 1;
+                let Some((batch, _)) = &self.batch else { continue };
+                return Ok(Some(self.row(batch, index, number)));
             }
             self.batch = None;
-            if let Some(reader) = &mut self.reader {
-                let group = self.group - 1;
-                let batch = decoded(&self.shard, &self.path, Some(group), || {
-                    reader.next().transpose().map_err(|error| ParquetError::ArrowError(error.to_string()))
-                })?;
-                match batch {
-                    Some(batch) => self.batch = Some((batch, 0)),
-                    None => self.reader = None,
+            if let Some(mut reader) = self.reader.take() {
+                if let Some(batch) = self.next_batch(&mut reader, self.group - 1)? {
+                    self.batch = Some((batch, 0));
+                    self.reader = Some(reader);
                 }
-            } else if !self.open_group()? {
+            } else if !self.open_group(choice)? {
                 return Ok(None);
             }
         }
     }
-}
 
-impl Iterator for ParquetRows {
-    type Item = Result<Row, Fault>;
+    /// Rows that were given, or are not wanted.
+    pub(super) fn passed(&self) -> u64 {
+        self.passed
+    }
 
-    fn next(&mut self) -> Option<Result<Row, Fault>> {
+    pub(super) fn next(&mut self, choice: Option<&Choice<'_>>) -> Option<Result<Row, Fault>> {
         if self.done {
             return None;
         }
-        let row = self.step().transpose();
+        let row = self.step(choice).transpose();
         self.done = !matches!(row, Some(Ok(_)));
         row
     }
+}
+
+/// The rows that are wanted, run by run.
+fn selection(wanted: &[bool]) -> RowSelection {
+    let runs = wanted.chunk_by(|one, other| one == other);
+    let selector = |run: &[bool]| match run.first() {
+        Some(true) => RowSelector::select(run.len()),
+        _ => RowSelector::skip(run.len()),
+    };
+    runs.map(selector).collect::<Vec<_>>().into()
 }
 
 /// A shard, or a row group of it, in words.
@@ -196,11 +276,15 @@ fn decoded<T>(
     let mut failure = None;
     let result = guarded(path, || {
         work().map_err(|error| {
-            failure = Some(error.to_string());
+            failure = Some(error);
             DatasetError::Empty(String::new())
         })
     });
     result.map_err(|_| match failure {
+        Some(ParquetError::External(error)) => match error.downcast::<std::io::Error>() {
+            Ok(error) => unreadable(&place(), &error),
+            Err(error) => Fault::damaged(format!("{} cannot be read: {error}", place())),
+        },
         Some(cause) => Fault::damaged(format!("{} cannot be read: {cause}", place())),
         None => Fault::damaged(format!("{} cannot be read: the decoder gave up", place())),
     })

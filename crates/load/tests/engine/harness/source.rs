@@ -51,7 +51,15 @@ pub(crate) fn body(text: impl Into<String>) -> Arc<Rendered> {
 
 /// A conversation of requests that stand alone.
 pub(crate) fn prepared(id: impl Into<Arc<str>>, requests: Vec<Arc<Rendered>>) -> Prepared {
-    Prepared { first_turn: 0, id: id.into(), requests, conversation: None, sources: Vec::new(), marker: None }
+    Prepared {
+        first_turn: 0,
+        id: id.into(),
+        source_session: None,
+        requests,
+        conversation: None,
+        sources: Vec::new(),
+        marker: None,
+    }
 }
 
 /// A ticket for a conversation that is ready.
@@ -94,6 +102,7 @@ pub(crate) fn talks(conversations: Vec<Conversation>, format: &Arc<Format>, dela
         let prepared = Prepared {
             first_turn: 0,
             id,
+            source_session: None,
             requests: vec![Arc::new(first)],
             conversation: Some(conversation),
             sources: Vec::new(),

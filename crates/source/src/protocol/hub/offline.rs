@@ -23,7 +23,7 @@ impl OfflineHub<'_> {
 
     pub(crate) fn commit(&self) -> Result<String, Problem> {
         if let Some(commit) = self.reference.commit() {
-            return if self.cache.has_snapshot(commit) {
+            return if self.cache.knows(commit) {
                 Ok(commit.to_owned())
             } else {
                 Err(Problem::Offline(self.reference.canonical()))
@@ -32,7 +32,7 @@ impl OfflineHub<'_> {
         let (commit, kept) = self
             .cache
             .kept_ref(self.reference.revision())
-            .filter(|(commit, _)| self.cache.has_snapshot(commit))
+            .filter(|(commit, _)| self.cache.knows(commit))
             .ok_or_else(|| Problem::Offline(self.reference.canonical()))?;
         let age = kept.map(|at| {
             let seconds = aiperf_clock::wall(aiperf_clock::now()).saturating_sub(at) / 1_000_000_000;

@@ -1,14 +1,17 @@
 //! Sets of the Hub: a repository at one commit, and the files of a split of it.
 
-use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use aiperf_config::PublicDataset;
-use aiperf_dataset::public::{Place, PublicSet};
+use aiperf_dataset::public::{Place, PublicSet, Shard};
 use aiperf_source::{
     CONVERTED, HubFiles, LocalFile, Problem, RepoKind, SourceError, Sources, converted_files, known_subsets,
     split_files,
 };
 use serde_json::Value;
+
+use super::ranged::{Met, Ranged};
 
 /// The card of a repository.
 const CARD: &str = "README.md";
@@ -21,7 +24,9 @@ pub(in crate::remote::public) struct OfHub {
     shards: Vec<String>,
     split: &'static str,
     subset: Option<String>,
-    fetched: Cell<u64>,
+    /// They are read by ranges.
+    streamed: bool,
+    met: Arc<Met>,
 }
 
 /// A repository at a version, as it is written in references.
@@ -50,7 +55,8 @@ impl OfHub {
             shards,
             split: set.split,
             subset: subset.clone(),
-            fetched: Cell::new(0),
+            streamed: set.streamed,
+            met: Arc::default(),
         };
         if let Place::HubFile { path, .. } = set.place {
             let shards =
@@ -111,15 +117,37 @@ impl OfHub {
             let mut local = sources.hub_fetch(&self.files, path).map_err(located)?;
             local.name.clone_from(path);
             if !here {
-                self.fetched.set(self.fetched.get() + local.size);
+                self.met.fetched.fetch_add(local.size, Ordering::Relaxed);
             }
             Ok(local)
         })
     }
 
+    /// The shards of which only some ranges are fetched; `None` where they are fetched whole.
+    pub(super) fn ranged<'a>(
+        &'a self,
+        sources: &'a Arc<Sources>,
+    ) -> Option<impl Iterator<Item = Result<Shard, SourceError>> + 'a> {
+        self.streamed.then(|| {
+            self.shards.iter().map(move |path| {
+                let file = sources.hub_ranged(&self.files, path).map_err(|mut error| {
+                    error.reference = self.origin();
+                    error
+                })?;
+                let bytes = Arc::new(Ranged { file, origin: self.origin(), met: Arc::clone(&self.met) });
+                Ok(Shard { name: path.as_str().into(), bytes })
+            })
+        })
+    }
+
     /// Bytes of shards that were fetched now.
     pub(super) fn fetched(&self) -> u64 {
-        self.fetched.get()
+        self.met.fetched.load(Ordering::Relaxed)
+    }
+
+    /// Why bytes of a shard could not be had: whoever reads them hears only what to say.
+    pub(super) fn lost(&self) -> Option<SourceError> {
+        self.met.lost()
     }
 
     /// What tells which bytes they are.
