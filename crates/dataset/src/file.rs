@@ -207,6 +207,11 @@ impl Dataset for FileDataset {
     fn notes(&self) -> Vec<Note> {
         self.notes.iter().cloned().chain(self.index.notes()).collect()
     }
+
+    fn late_notes(&self) -> Vec<Note> {
+        // All shards of a dataset are copied together.
+        self.files.first().and_then(SourceFile::late_note).into_iter().collect()
+    }
 }
 
 impl Drop for FileDataset {

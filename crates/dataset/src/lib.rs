@@ -235,6 +235,11 @@ pub trait Dataset: Send + Sync {
     fn notes(&self) -> Vec<Note> {
         Vec::new()
     }
+
+    /// What went wrong while conversations were made, without keeping any from being made.
+    fn late_notes(&self) -> Vec<Note> {
+        Vec::new()
+    }
 }
 
 /// What a dataset must know of the run.

@@ -142,6 +142,11 @@ pub enum Note {
         /// The seed that gives the same prompts there.
         folded: u32,
     },
+    /// Rows that are wanted in another order than that of their file could not be copied to where that is cheap.
+    RowsNotCopied {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Note {
@@ -218,6 +223,12 @@ impl fmt::Display for Note {
             Note::ExtraBesidePayload { rows } => {
                 write!(f, "{rows} row(s) have `payload` and `extra`; the payload is sent alone, `extra` is not")
             }
+            Note::RowsNotCopied { reason } => write!(
+                f,
+                "rows are wanted in another order than the file has them in, and could not be copied to a temporary file \
+                 ({reason}): they were read from the file itself, which takes longer; set TMPDIR to a folder with room for \
+                 the columns that are sent"
+            ),
             Note::SplitsDropped { dropped } => {
                 write!(f, "the folder holds several splits; train is read, left out: {}", some(dropped))
             }
@@ -319,6 +330,12 @@ mod tests {
                 NoteLevel::Debug,
                 "1 file(s)",
                 "left out: a.png",
+            ),
+            (
+                Note::RowsNotCopied { reason: "no space left in /tmp".into() },
+                NoteLevel::Warning,
+                "(no space left in /tmp)",
+                "TMPDIR",
             ),
             (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
             (

@@ -1,11 +1,14 @@
 //! Columnar files: parquet, and Arrow IPC where a format takes it. Rows are read in order for the index, and at
 //! any place afterwards; memory follows what is being read, not the file.
 
+mod aside;
 mod bytes;
 mod cells;
+mod costs;
 mod ipc;
 mod json;
 mod pages;
+mod readers;
 mod table;
 mod types;
 pub(crate) mod value;
@@ -15,5 +18,7 @@ pub(crate) use json::{NotFinite, Writer, write_string};
 pub use table::panic_is_caught;
 pub(crate) use table::{Batches, Table, guarded};
 
+#[cfg(test)]
+mod aside_tests;
 #[cfg(test)]
 mod tests;

@@ -26,7 +26,7 @@ pub(crate) use records::Records;
 pub(crate) use shards::{notes as shard_notes, shards_of};
 
 use crate::json::Fault;
-use crate::{DatasetError, Place};
+use crate::{DatasetError, Note, Place};
 
 /// Where the bytes of a file can be had again.
 enum Store {
@@ -110,6 +110,14 @@ impl SourceFile {
             }
             _ => text,
         }))
+    }
+
+    /// What went wrong while records were read, without keeping any from being read.
+    pub(crate) fn late_note(&self) -> Option<Note> {
+        match &self.layout {
+            Layout::Columns(columns, _) => columns.late_note(),
+            _ => None,
+        }
     }
 
     /// Line or row `number` as a place.

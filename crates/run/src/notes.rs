@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aiperf_clock::{nanos, now};
 use aiperf_config::{DatasetSource, LoadMode, RunConfig};
-use aiperf_dataset::{Dataset, NoteLevel, Outline};
+use aiperf_dataset::{Dataset, Note, NoteLevel, Outline};
 use aiperf_endpoint::Format;
 use aiperf_load::transport::Origin;
 use aiperf_metrics::{Metric, Summary};
@@ -84,14 +84,7 @@ pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset, forma
         let bound = config.profiling().stop.duration;
         schedule_length(log, dataset, schedule.zero_ms.unwrap_or_default(), bound);
     }
-    for note in dataset.notes() {
-        let level = match note.level() {
-            NoteLevel::Debug => Level::Debug,
-            NoteLevel::Info => Level::Info,
-            NoteLevel::Warning => Level::Warning,
-        };
-        log.write(level, "dataset", &note.to_string());
-    }
+    say(log, &dataset.notes());
     if config.dataset.osl.is_some() && format.ignores_max_tokens() {
         let endpoint = config.endpoint.kind.name();
         log.warning(
@@ -158,6 +151,16 @@ fn span(ms: f64) -> String {
         pair(minutes, 1.0, ["min", "s"])
     } else {
         format!("{seconds:.3} s")
+
+/// Says what a dataset has to say.
+pub(crate) fn say(log: &Log, notes: &[Note]) {
+    for note in notes {
+        let level = match note.level() {
+            NoteLevel::Debug => Level::Debug,
+            NoteLevel::Info => Level::Info,
+            NoteLevel::Warning => Level::Warning,
+        };
+        log.write(level, "dataset", &note.to_string());
     }
 }
 

@@ -1,36 +1,55 @@
 //! Cells of any row, in any order, by any thread: batches are decoded around the rows that are asked for, and the
-//! latest of them are kept, so that rows that are asked for in order are decoded once.
+//! latest of them are kept, so that rows that are asked for in order are decoded once. Where that does not help, since
+//! the order is another one, the rows are copied to where they can be read alone.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 
+use super::aside::{Aside, Early};
+use super::readers::{Key, Readers};
 use super::table::{Reader, Table, damaged};
-use crate::DatasetError;
+use crate::{DatasetError, Note};
 
 /// Decoded bytes that are kept at most, apart from the batch just asked for.
 const KEPT_BYTES: u64 = 48 << 20;
-/// Readers that are kept where they stopped.
-const KEPT_READERS: usize = 4;
+/// Bytes decoded in vain before anything is done about it.
+const WASTE_BYTES: u64 = 256 << 20;
 
 /// Some columns of the shards of a dataset.
 pub(crate) struct Cells {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
     tables: Arc<[Arc<Table>]>,
     /// By table: their numbers.
     columns: Box<[Box<[usize]>]>,
     /// Decoded bytes that are kept at most.
     most: u64,
+    /// Bytes that may be decoded in vain.
+    waste: u64,
     kept: Mutex<Kept>,
-    readers: Mutex<Vec<Stopped>>,
+    readers: Readers<Reader>,
+    /// Bytes decoded so far that nobody had asked for when they were let go.
+    wasted: AtomicU64,
+    /// The copy, once it is begun; `None` when there can be none.
+    aside: OnceLock<Option<Aside>>,
+    /// Why there is no copy although there should be one.
+    failure: OnceLock<String>,
+    unwanted: AtomicBool,
+    /// What to copy to instead of a new file.
+    #[cfg(test)]
+    file: OnceLock<std::fs::File>,
 }
 
-/// Which table, and the first row of the batch in it.
-type Key = (usize, u64);
 type Slot = Arc<OnceLock<Result<Arc<RecordBatch>, DatasetError>>>;
 
 #[derive(Default)]
 struct Kept {
+    /// By table and first row.
     batches: HashMap<Key, Entry>,
     bytes: u64,
     clock: u64,
@@ -39,19 +58,38 @@ struct Kept {
 struct Entry {
     slot: Slot,
     weight: u64,
+    rows: u64,
+    /// When it was last asked for.
     used: u64,
-}
-
-/// A reader, and the row it goes on with.
-struct Stopped {
-    next: Key,
-    reader: Reader,
+    /// How often it was asked for.
+    asked: u64,
 }
 
 impl Cells {
     /// Reads these columns, given for each table by their numbers.
     pub(crate) fn new(tables: Arc<[Arc<Table>]>, columns: Box<[Box<[usize]>]>) -> Cells {
-        Cells { tables, columns, most: KEPT_BYTES, kept: Mutex::default(), readers: Mutex::default() }
+        Self::within(tables, columns, KEPT_BYTES, WASTE_BYTES)
+    }
+
+    fn within(tables: Arc<[Arc<Table>]>, columns: Box<[Box<[usize]>]>, most: u64, least_waste: u64) -> Cells {
+        let all: u64 = tables.iter().zip(&columns).map(|(table, columns)| table.decoded_bytes(columns)).sum();
+        // What can be kept as a whole is decoded once, whatever the order.
+        let waste = if all <= most { u64::MAX } else { all.max(least_waste) };
+        let shared = Shared {
+            tables,
+            columns,
+            most,
+            waste,
+            kept: Mutex::default(),
+            readers: Readers::new(),
+            wasted: AtomicU64::new(0),
+            aside: OnceLock::new(),
+            failure: OnceLock::new(),
+            unwanted: AtomicBool::new(false),
+            #[cfg(test)]
+            file: OnceLock::new(),
+        };
+        Cells { shared: Arc::new(shared) }
     }
 
     /// Reads these columns of one table.
@@ -64,44 +102,72 @@ impl Cells {
     /// # Panics
     /// When there is no such table.
     pub(crate) fn row(&self, table: usize, row: u64) -> Result<Cell, DatasetError> {
-        if row >= self.tables[table].rows() {
-            let rows = self.tables[table].rows();
+        let shared = &self.shared;
+        if row >= shared.tables[table].rows() {
+            let rows = shared.tables[table].rows();
             return Err(damaged(
-                self.tables[table].path(),
+                shared.tables[table].path(),
                 &format!("row {} of {rows} is asked for", row + 1),
             ));
         }
-        let (first, rows) = self.tables[table].batch_of(row, &self.columns[table]);
+        if let Some(Some(aside)) = shared.aside.get()
+            && let Some((batch, index)) = aside.row(table, shared.tables[table].group_of(row), row)
+        {
+            return Ok(Cell { batch: Arc::new(batch), index });
+        }
+        let (first, rows) = shared.tables[table].batch_of(row, &shared.columns[table]);
         let key = (table, first);
-        let slot = self.slot(key);
+        let slot = shared.slot(key);
         let mut weight = None;
         // Other threads that want the same batch wait for it here; all others go on.
         let batch = slot.get_or_init(|| {
-            let batch = self.decode(key, rows)?;
-            weight = Some(self.tables[table].weight(&batch));
+            let batch = shared.decode(key, rows)?;
+            weight = Some(shared.tables[table].weight(&batch));
             Ok(Arc::new(batch))
         });
         if let Some(weight) = weight {
-            self.keep(key, weight.max(1));
+            shared.keep(key, (weight.max(1), rows));
+            if shared.wasted.load(Ordering::Relaxed) > shared.waste {
+                Shared::copy_rows(shared);
+            }
         }
         Ok(Cell { batch: Arc::clone(batch.as_ref().map_err(Clone::clone)?), index: (row - first) as usize })
     }
 
+    /// What went wrong meanwhile without stopping anything.
+    pub(crate) fn late_note(&self) -> Option<Note> {
+        self.shared.failure.get().map(|reason| Note::RowsNotCopied { reason: reason.clone() })
+    }
+}
+
+impl Drop for Cells {
+    fn drop(&mut self) {
+        self.shared.unwanted.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
     fn slot(&self, key: Key) -> Slot {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.clock += 1;
         let used = kept.clock;
-        let entry =
-            kept.batches.entry(key).or_insert_with(|| Entry { slot: Slot::default(), weight: 0, used });
+        let entry = kept.batches.entry(key).or_insert_with(|| Entry {
+            slot: Slot::default(),
+            weight: 0,
+            rows: 0,
+            used,
+            asked: 0,
+        });
         entry.used = used;
+        entry.asked += 1;
         Arc::clone(&entry.slot)
     }
 
     /// Counts a batch that was decoded, and lets go of those that were not used for longest.
-    fn keep(&self, key: Key, weight: u64) {
+    fn keep(&self, key: Key, (weight, rows): (u64, u64)) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = kept.batches.get_mut(&key) {
-            entry.weight = weight;
+            (entry.weight, entry.rows) = (weight, rows.max(1));
             kept.bytes += weight;
         }
         while kept.bytes > self.most {
@@ -110,6 +176,8 @@ impl Cells {
             let Some(oldest) = others.min_by_key(|(_, entry)| entry.used).map(|(key, _)| *key) else { break };
             if let Some(entry) = kept.batches.remove(&oldest) {
                 kept.bytes -= entry.weight;
+                let unasked = entry.rows.saturating_sub(entry.asked) as f64 / entry.rows as f64;
+                self.wasted.fetch_add((entry.weight as f64 * unasked) as u64, Ordering::Relaxed);
             }
         }
     }
@@ -117,27 +185,63 @@ impl Cells {
     fn decode(&self, key: Key, rows: u64) -> Result<RecordBatch, DatasetError> {
         let (number, first) = key;
         let (table, columns) = (&self.tables[number], &self.columns[number]);
-        let stopped = {
-            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-            readers.iter().position(|stopped| stopped.next == key).map(|at| readers.remove(at).reader)
-        };
+        let next = first + rows;
+        let bytes = table.reader_bytes(table.group_of(first), columns);
+        let (lease, stopped) = self.readers.at(key, (number, next), bytes);
+        let jumps = stopped.is_none();
         let mut reader = match stopped {
             Some(reader) => reader,
             None => table.reader_at(first, columns)?,
         };
         let batch = table.next(&mut reader)?;
-        let batch = batch.filter(|batch| batch.num_rows() as u64 == rows).ok_or_else(|| {
-            damaged(table.path(), &format!("rows {} to {} are not there", first + 1, first + rows))
-        })?;
-        if table.goes_on(first + rows) {
-            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-            if readers.len() == KEPT_READERS {
-                readers.remove(0);
-            }
-            readers.push(Stopped { next: (number, first + rows), reader });
+        let batch = batch
+            .filter(|batch| batch.num_rows() as u64 == rows)
+            .ok_or_else(|| damaged(table.path(), &format!("rows {} to {next} are not there", first + 1)))?;
+        if jumps {
+            let beside = table.jump_bytes(first, rows, columns).saturating_sub(table.weight(&batch));
+            self.wasted.fetch_add(beside, Ordering::Relaxed);
+        }
+        if table.goes_on(next) {
+            lease.keep(reader);
+        } else {
+            drop(reader);
         }
         Ok(batch)
     }
+
+    /// Begins to copy all rows, unless that was done before.
+    fn copy_rows(shared: &Arc<Shared>) {
+        let mut begun = false;
+        shared.aside.get_or_init(|| {
+            #[cfg(test)]
+            let file = shared.file.get().map_or_else(tempfile::tempfile, std::fs::File::try_clone);
+            // Without a name: it is gone with the process, however that ends.
+            #[cfg(not(test))]
+            let file = tempfile::tempfile();
+            begun = file.is_ok();
+            let aside = file.map(|file| Aside::new(file, &shared.tables));
+            aside.map_err(|error| shared.failure.set(in_words(&error))).ok()
+        });
+        if !begun {
+            return;
+        }
+        let own = Arc::clone(shared);
+        let copying = move || {
+            let wanted = || !own.unwanted.load(Ordering::Relaxed);
+            if let Some(Some(aside)) = own.aside.get()
+                && let Err(Early::Write(error)) = aside.fill(&own.tables, &own.columns, &own.readers, wanted)
+            {
+                let _ = own.failure.set(in_words(&error));
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("rows".into()).spawn(copying) {
+            let _ = shared.failure.set(error.to_string());
+        }
+    }
+}
+
+fn in_words(error: &std::io::Error) -> String {
+    format!("{error} in {}", std::env::temp_dir().display())
 }
 
 /// One row of some columns.
@@ -156,15 +260,34 @@ impl Cell {
 
 #[cfg(test)]
 impl Cells {
-    /// As it is, but keeping fewer bytes.
-    pub(super) fn keeping(self, most: u64) -> Cells {
-        Cells { most, ..self }
+    /// All columns of one table, keeping so many bytes, and copying rows after so many were decoded in vain, though
+    /// not before all of them would have been.
+    pub(super) fn keeping(table: &Arc<Table>, most: u64, waste: u64) -> Cells {
+        let columns: Box<[usize]> = (0..table.schema().fields().len()).collect();
+        Cells::within(Arc::new([Arc::clone(table)]), Box::new([columns]), most, waste)
+    }
+
+    /// As it is, but copying to this file.
+    pub(super) fn copying_to(self, file: std::fs::File) -> Cells {
+        self.shared.file.set(file).unwrap();
+        self
     }
 
     /// Bytes, batches and readers that are kept.
     pub(super) fn held(&self) -> (u64, usize, usize) {
-        let kept = self.kept.lock().unwrap();
+        let kept = self.shared.kept.lock().unwrap();
         assert_eq!(kept.bytes, kept.batches.values().map(|entry| entry.weight).sum::<u64>());
-        (kept.bytes, kept.batches.len(), self.readers.lock().unwrap().len())
+        (kept.bytes, kept.batches.len(), self.shared.readers.held().1)
+    }
+
+    /// Readers opened so far.
+    pub(super) fn opened(&self) -> u64 {
+        self.shared.readers.opened()
+    }
+
+    /// Whether copying has begun, and whether it has ended.
+    pub(super) fn copies(&self) -> (bool, bool) {
+        let aside = self.shared.aside.get();
+        (aside.is_some(), aside.is_some_and(|aside| aside.as_ref().is_none_or(Aside::has_ended)))
     }
 }

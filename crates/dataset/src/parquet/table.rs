@@ -14,8 +14,10 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema};
 use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::page_index::PageIndexProvider;
 
 use super::bytes::FileBytes;
+use super::costs::Costs;
 use super::ipc::ArrowFile;
 use super::pages::Pages;
 use super::types;
@@ -48,6 +50,7 @@ struct Parquet {
     plain: ArrowReaderMetadata,
     /// For reading from a row on: knows where pages are.
     paged: ArrowReaderMetadata,
+    pages: Arc<Pages>,
     /// First row of each row group, and the number of all rows.
     starts: Box<[u64]>,
     /// A column that JSON has no form for: its dotted path and type.
@@ -172,21 +175,8 @@ impl Table {
     /// Rows of a batch of a row group that are about as long as is aimed at.
     fn batch_rows(&self, group: usize, columns: &[usize]) -> u64 {
         let Store::Parquet(parquet) = &self.store else { return BATCH_ROWS };
-        let metadata = parquet.plain.metadata();
-        let group = metadata.row_group(group);
-        let mut wanted = vec![false; self.schema.fields().len()];
-        for column in columns {
-            wanted[*column] = true;
-        }
-        let descriptor = metadata.file_metadata().schema_descr();
-        let bytes: u64 = (0..group.num_columns())
-            .filter(|leaf| wanted[descriptor.get_column_root_idx(*leaf)])
-            .map(|leaf| {
-                let chunk = group.column(leaf);
-                let stored = chunk.uncompressed_size().max(0);
-                chunk.unencoded_byte_array_data_bytes().unwrap_or(0).max(stored) as u64
-            })
-            .fold(0, u64::saturating_add);
+        let bytes = parquet.costs(columns).of_group(group);
+        let group = parquet.plain.metadata().row_group(group);
         let of_one = (bytes / (group.num_rows().max(1) as u64)).max(1);
         let numbers = columns.iter().all(|column| self.schema.field(*column).data_type().is_primitive());
         (BATCH_BYTES / of_one).clamp(1, if numbers { BATCH_NUMBERS } else { BATCH_ROWS })
@@ -213,10 +203,43 @@ impl Table {
         }
     }
 
+    /// How many row groups, or batches, there are.
+    pub(super) fn groups(&self) -> usize {
+        self.starts().len() - 1
+    }
+
     /// The row group, or batch, of a row.
-    fn group_of(&self, row: u64) -> usize {
+    pub(super) fn group_of(&self, row: u64) -> usize {
         let starts = self.starts();
         (starts.partition_point(|start| *start <= row) - 1).min(starts.len() - 2)
+    }
+
+    /// The first row of a row group, and the one after its last.
+    pub(super) fn range_of(&self, group: usize) -> (u64, u64) {
+        (self.starts()[group], self.starts()[group + 1])
+    }
+
+    /// Bytes of these columns when they are decoded; 0 where they are not decoded but mapped.
+    pub(super) fn decoded_bytes(&self, columns: &[usize]) -> u64 {
+        let Store::Parquet(parquet) = &self.store else { return 0 };
+        let costs = parquet.costs(columns);
+        (0..self.groups()).map(|group| costs.of_group(group)).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that a reader of a row group holds at most.
+    pub(super) fn reader_bytes(&self, group: usize, columns: &[usize]) -> u64 {
+        let Store::Parquet(parquet) = &self.store else { return 0 };
+        let costs = parquet.costs(columns);
+        // Pages that cannot be found cannot be read either, and reading them says why.
+        guarded(&self.path, || Ok(costs.of_reader(group))).unwrap_or(0)
+    }
+
+    /// Bytes that a reader opened for these rows has to decode.
+    pub(super) fn jump_bytes(&self, first: u64, rows: u64, columns: &[usize]) -> u64 {
+        let Store::Parquet(parquet) = &self.store else { return 0 };
+        let group = self.group_of(first);
+        let costs = parquet.costs(columns);
+        guarded(&self.path, || Ok(costs.of_jump(group, first - parquet.starts[group], rows))).unwrap_or(0)
     }
 
     /// A reader that gives the batch which starts with row `first`, and then the next ones of its row group.
@@ -334,7 +357,8 @@ impl Parquet {
         let broken = |error: parquet::errors::ParquetError| damaged(path, &error.to_string());
         let plain = ArrowReaderMetadata::load(&bytes, options()).map_err(broken)?;
         let metadata = Arc::clone(plain.metadata());
-        let index = Arc::new(Pages::new(path.to_owned(), Arc::clone(&metadata)));
+        let found = Arc::new(Pages::new(path.to_owned(), Arc::clone(&metadata)));
+        let index: Arc<dyn PageIndexProvider> = Arc::clone(&found) as _;
         let with_index = ParquetMetaData::clone(&metadata).into_builder().set_page_index(Some(index)).build();
         let paged = ArrowReaderMetadata::try_new(Arc::new(with_index), options()).map_err(broken)?;
         let mut starts = vec![0u64];
@@ -351,7 +375,11 @@ impl Parquet {
         let written =
             parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata()).map_err(broken)?;
         let rejected = types::rejected(written.fields()).or_else(|| types::rejected(plain.schema().fields()));
-        Ok(Parquet { size: bytes.size(), plain, paged, starts: starts.into(), rejected })
+        Ok(Parquet { size: bytes.size(), plain, paged, pages: found, starts: starts.into(), rejected })
+    }
+
+    fn costs<'p>(&'p self, columns: &'p [usize]) -> Costs<'p> {
+        Costs { metadata: self.plain.metadata(), pages: &self.pages, columns }
     }
 
     fn builder(

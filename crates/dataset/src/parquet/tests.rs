@@ -256,7 +256,7 @@ fn what_is_kept_is_bounded_whatever_the_size_of_the_file() {
         (0..4000).map(|number| json!({"text": format!("{number} {}", "x".repeat(1000))})).collect();
     write(&path, &schema, &rows, small().build());
     let table = Arc::new(Table::open(&path).unwrap());
-    let cells = Cells::of(&table, &[0]).keeping(1 << 20);
+    let cells = Cells::keeping(&table, 1 << 20, u64::MAX);
     // A batch of 256 rows of a thousand bytes and what their arrays take besides.
     let batch = 400_000;
     for row in (0..4000).chain((0..4000).map(|step| step * 1777 % 4000)) {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use crate::DatasetError;
 use crate::index::IDENTITY_RECORDS;
 use crate::json::Fault;
 use crate::parquet::{Batches, Cells, NotFinite, Table, Writer};
+use crate::{DatasetError, Note};
 
 /// The shards of a dataset and those of their columns that its format reads.
 pub(crate) struct Columns {
@@ -59,6 +59,11 @@ impl Columns {
         let (batch, index) = cell.in_batch();
         let mut text = String::new();
         Ok(self.shards[shard].writer.row(batch, index, &mut text).map(|()| text).map_err(fault))
+    }
+
+    /// What went wrong while rows were read, without keeping any from being read.
+    pub(super) fn late_note(&self) -> Option<Note> {
+        self.cells.late_note()
     }
 
     /// Whether some row of a shard may have a value in this column.

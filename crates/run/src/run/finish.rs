@@ -73,6 +73,7 @@ impl Run<'_> {
             log_file: log.path().map(Path::to_path_buf),
         };
         failures.extend(export_all(&mut run_results).iter().map(ToString::to_string));
+        notes::say(&log, &dataset.late_notes());
         if let Some(profiling) = run_results.profiling() {
             notes::after(&log, &profiling.summary, config.endpoint.use_server_token_count);
         }

@@ -188,6 +188,15 @@ impl Dataset for Trace {
         self.notes.clone()
     }
 
+    fn late_notes(&self) -> Vec<Note> {
+        // One is enough: they share their reason.
+        [&self.requests, &self.answers, &self.facts]
+            .into_iter()
+            .find_map(Cells::late_note)
+            .into_iter()
+            .collect()
+    }
+
     fn recorded_answer(&self, conversation: u64, turn: u32) -> Result<Option<RecordedAnswer>, DatasetError> {
         let Some(row) = self.rows(conversation).get(turn as usize) else { return Ok(None) };
         let number = u64::from(row.number);
