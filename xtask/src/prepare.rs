@@ -1,5 +1,5 @@
-//! `cargo xtask prepare FILE`: every request body of a trace, made as a run makes them, and none sent. A process of
-//! its own, so that the benchmark can time it from its start.
+//! `cargo xtask prepare`: every request body of a trace, or of generated requests, made as a run makes them, and none
+//! sent. A process of its own, so that the benchmark can time it from its start.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,24 +9,56 @@ use std::thread;
 
 use aiperf_config::{
     ConnectionReuse, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
-    Target,
+    ImageFormat, Normal, SyntheticDataset, SyntheticImages, SyntheticMedia, Target,
 };
 use aiperf_dataset::{Dataset, OpenContext, Survey, open};
 use aiperf_endpoint::Format;
 use aiperf_tokenize::Tokenizer;
 use anyhow::{Result, anyhow};
-use clap::{Arg, ArgMatches};
+use clap::{Arg, ArgGroup, ArgMatches, value_parser};
 
 /// The command line.
 pub(crate) fn command() -> clap::Command {
     clap::Command::new("prepare")
-        .about("Makes every request body of a mooncake_trace and sends none")
-        .arg(Arg::new("file").value_name("FILE").required(true))
+        .about("Makes every request body of a mooncake_trace, or of generated requests, and sends none")
+        .arg(Arg::new("file").value_name("FILE").help("A mooncake_trace"))
+        .arg(count("prompts", "So many prompts of 1,000 tokens"))
+        .arg(count("images", "So many prompts of 16 tokens with a PNG image of 512x512 pixels each"))
+        .group(ArgGroup::new("what").args(["file", "prompts", "images"]).required(true))
+}
+
+fn count(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name("N").value_parser(value_parser!(u64).range(1..)).help(help)
+}
+
+fn source(matches: &ArgMatches) -> DatasetSource {
+    if let Some(file) = matches.get_one::<String>("file") {
+        return DatasetSource::File(FileDataset::new(Path::new(file), FileFormat::MooncakeTrace));
+    }
+    let constant = |mean| Normal { mean, stddev: 0.0 };
+    let images = matches.get_one::<u64>("images").copied();
+    let image = SyntheticImages {
+        count: 1,
+        width: constant(512.0),
+        height: constant(512.0),
+        format: ImageFormat::Png,
+    };
+    DatasetSource::Synthetic(SyntheticDataset {
+        entries: images.or_else(|| matches.get_one("prompts").copied()).unwrap_or(1),
+        isl: constant(if images.is_some() { 16.0 } else { 1000.0 }),
+        turns: constant(1.0),
+        turn_delay: constant(0.0),
+        turn_delay_ratio: 1.0,
+        batch_size: 1,
+        prefix_pool: None,
+        shared_system_prompt_length: None,
+        user_context_prompt_length: None,
+        media: SyntheticMedia { images: images.map(|_| image), ..SyntheticMedia::default() },
+    })
 }
 
 /// Prints how many bodies of how many bytes were made.
 pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
-    let file = matches.get_one::<String>("file").map(Path::new).ok_or_else(|| anyhow!("no file"))?;
     let tokenizer = Tokenizer::builtin();
     let survey = Survey::default();
     let context = OpenContext {
@@ -36,8 +68,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
         survey: None,
         ..OpenContext::survey(&survey, true)
     };
-    let source = DatasetSource::File(FileDataset::new(file, FileFormat::MooncakeTrace));
-    let dataset = open(&DatasetConfig::new(source), &context)?;
+    let dataset = open(&DatasetConfig::new(source(matches)), &context)?;
     let format = Format::new(&endpoint(), "mock-model");
     let (next, made) = (AtomicU64::new(0), Made::default());
     // As many as a run would have for it.

@@ -58,7 +58,7 @@ pub(crate) fn prepare(bench: &Bench) -> Result<Vec<Figure>> {
 }
 
 /// How long the reference took for its dataset, from its log.
-fn configured(log: &Path) -> Result<f64> {
+pub(super) fn configured(log: &Path) -> Result<f64> {
     const WORDS: &str = "Dataset configured in ";
     let text = std::fs::read_to_string(log).with_context(|| format!("cannot read {}", log.display()))?;
     let seconds = text.lines().find_map(|line| line.split_once(WORDS)?.1.split(' ').next()?.parse().ok());

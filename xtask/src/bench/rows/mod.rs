@@ -8,8 +8,10 @@ use super::figure::Figure;
 mod cost;
 mod cross_check;
 mod datasets;
+mod generated;
 mod lateness;
 mod memory;
+mod remote;
 mod replay;
 mod sockets;
 mod start;
@@ -141,6 +143,36 @@ pub(crate) const ALL: &[Row] = &[
         about: "limits in time on real sockets",
         reference: false,
         measure: sockets::measure,
+    },
+    Row {
+        name: "prompts",
+        about: "100,000 generated prompts of 1,000 tokens, none sent, beside the reference",
+        reference: true,
+        measure: generated::prompts,
+    },
+    Row {
+        name: "images",
+        about: "1,000 generated PNG images of 512x512, none sent, beside the reference",
+        reference: true,
+        measure: generated::images,
+    },
+    Row {
+        name: "download",
+        about: "dataset fetch of 1 GiB from loopback, beside curl, tee and sha256sum",
+        reference: false,
+        measure: remote::download,
+    },
+    Row {
+        name: "start-cached",
+        about: "start to first request of data in the cache, beside the same file on disk",
+        reference: false,
+        measure: remote::warm,
+    },
+    Row {
+        name: "s3-listing",
+        about: "access check of a prefix of S3 with 100,000 entries",
+        reference: false,
+        measure: remote::listing,
     },
     Row {
         name: "agentic-code",
