@@ -304,8 +304,15 @@ impl Worker {
             (false, true) => turns,
             (false, false) => turns.min(1),
         };
-        let requests: Vec<_> =
-            (0..ahead).map(|turn| Arc::new(shared.format.render(&conversation, turn, &history))).collect();
+        let render = |turn| {
+            let mut request = shared.format.render(&conversation, turn, &history);
+            if shared.recorder.server_token_counts {
+                // Nobody counts them, and they are as long as the body.
+                request.texts = Vec::new();
+            }
+            Arc::new(request)
+        };
+        let requests: Vec<_> = (0..ahead).map(render).collect();
         shared.size.note(requests.iter().map(|request| request.body.len()).sum());
         if let Some(inputs) = inputs {
             let bodies = if unmarked {

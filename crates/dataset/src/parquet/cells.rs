@@ -14,7 +14,9 @@ use super::table::{Reader, Table, damaged};
 use crate::{DatasetError, Note};
 
 /// Decoded bytes that are kept at most, apart from the batch just asked for.
-const KEPT_BYTES: u64 = 48 << 20;
+const KEPT_BYTES: u64 = 32 << 20;
+/// The same in parts once rows are copied: from then on few are asked for that are not there.
+const KEPT_BESIDE_COPY: u64 = 8;
 /// Bytes decoded in vain before anything is done about it.
 const WASTE_BYTES: u64 = 256 << 20;
 
@@ -74,7 +76,7 @@ impl Cells {
     fn within(tables: Arc<[Arc<Table>]>, columns: Box<[Box<[usize]>]>, most: u64, least_waste: u64) -> Cells {
         let all: u64 = tables.iter().zip(&columns).map(|(table, columns)| table.decoded_bytes(columns)).sum();
         // What can be kept as a whole is decoded once, whatever the order.
-        let waste = if all <= most { u64::MAX } else { all.max(least_waste) };
+        let waste = if all <= most { u64::MAX } else { (all / 2).max(least_waste) };
         let shared = Shared {
             tables,
             columns,
@@ -170,7 +172,8 @@ impl Shared {
             (entry.weight, entry.rows) = (weight, rows.max(1));
             kept.bytes += weight;
         }
-        while kept.bytes > self.most {
+        let most = if self.aside.get().is_some() { self.most / KEPT_BESIDE_COPY } else { self.most };
+        while kept.bytes > most {
             // What is still being decoded weighs nothing yet and stays.
             let others = kept.batches.iter().filter(|(other, entry)| **other != key && entry.weight > 0);
             let Some(oldest) = others.min_by_key(|(_, entry)| entry.used).map(|(key, _)| *key) else { break };
