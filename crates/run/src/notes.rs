@@ -151,6 +151,8 @@ fn span(ms: f64) -> String {
         pair(minutes, 1.0, ["min", "s"])
     } else {
         format!("{seconds:.3} s")
+    }
+}
 
 /// Says what a dataset has to say.
 pub(crate) fn say(log: &Log, notes: &[Note]) {
