@@ -9,7 +9,7 @@ use std::thread;
 
 use aiperf_config::{
     ConnectionReuse, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
-    ImageFormat, Normal, SyntheticDataset, SyntheticImages, SyntheticMedia, Target,
+    ImageFormat, ImageSampling, ImageSource, Normal, SyntheticDataset, SyntheticImages, Target,
 };
 use aiperf_dataset::{Dataset, OpenContext, Survey, open};
 use aiperf_endpoint::Format;
@@ -37,24 +37,18 @@ fn source(matches: &ArgMatches) -> DatasetSource {
     }
     let constant = |mean| Normal { mean, stddev: 0.0 };
     let images = matches.get_one::<u64>("images").copied();
-    let image = SyntheticImages {
+    let entries = images.or_else(|| matches.get_one("prompts").copied()).unwrap_or(1);
+    let tokens = if images.is_some() { 16.0 } else { 1000.0 };
+    let mut dataset = SyntheticDataset::new(entries, constant(tokens));
+    dataset.media.images = images.map(|_| SyntheticImages {
         count: 1,
         width: constant(512.0),
         height: constant(512.0),
         format: ImageFormat::Png,
-    };
-    DatasetSource::Synthetic(SyntheticDataset {
-        entries: images.or_else(|| matches.get_one("prompts").copied()).unwrap_or(1),
-        isl: constant(if images.is_some() { 16.0 } else { 1000.0 }),
-        turns: constant(1.0),
-        turn_delay: constant(0.0),
-        turn_delay_ratio: 1.0,
-        batch_size: 1,
-        prefix_pool: None,
-        shared_system_prompt_length: None,
-        user_context_prompt_length: None,
-        media: SyntheticMedia { images: images.map(|_| image), ..SyntheticMedia::default() },
-    })
+        source: ImageSource::Noise,
+        sampling: ImageSampling::Random,
+    });
+    DatasetSource::Synthetic(dataset)
 }
 
 /// Prints how many bodies of how many bytes were made.

@@ -65,6 +65,8 @@ pub(crate) fn images(bench: &Bench) -> Result<Vec<Figure>> {
                 "512",
                 "--image-format",
                 "png",
+                "--image-source",
+                "noise",
             ],
             factor: 10.0,
             memory: 128.0,
