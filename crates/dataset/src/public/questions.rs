@@ -5,10 +5,10 @@ use aiperf_types::{Content, Turn};
 use super::instruction::missing_column;
 use super::{Converter, Draft, Fault, Made, Row, Value};
 
-/// Which questions of a row are asked.
+/// Which questions of a row are asked; all are trimmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// The first, trimmed.
+    /// The first.
     First,
     /// All that are not blank.
     All,
@@ -39,10 +39,11 @@ impl Converter for Questions {
     fn convert(&self, row: &Row) -> Result<Made, Fault> {
         let questions = row.cell(self.column).and_then(Value::list).unwrap_or_default();
         let turn = |text: &str| Turn { content: Content::text(text), ..Turn::default() };
-        let texts = questions.iter().filter_map(Value::text);
+        let texts = questions.iter().filter_map(Value::text).map(str::trim);
+        let some = |text: &&str| !text.is_empty();
         let turns: Vec<Turn> = match self.asked {
-            Asked::First => texts.take(1).map(str::trim).filter(|text| !text.is_empty()).map(turn).collect(),
-            Asked::All => texts.filter(|text| !text.trim().is_empty()).map(turn).collect(),
+            Asked::First => texts.take(1).filter(some).map(turn).collect(),
+            Asked::All => texts.filter(some).map(turn).collect(),
         };
         if turns.is_empty() {
             return Ok(Made::Skipped("no question"));

@@ -38,18 +38,27 @@ fn layouts() -> Vec<Layout> {
     let shard = |from, count| rows::parquet(&texts(from, count), 2);
     let card: &[u8] = b"---\nlicense: mit\nconfigs:\n- config_name: main\n  data_files:\n  - split: train\n    path: main/train-*\n  \
                         - split: test\n    path: main/test-*\n- config_name: other\n  data_files:\n  - split: test\n    path: \
-                        other/*.jsonl\n---\n# Card\n";
+                        odd/**/*.parquet\n---\n# Card\n";
+    let of_lines: &[u8] =
+        b"---\nconfigs:\n- config_name: other\n  data_files:\n  - split: test\n    path: other/*.jsonl\n---\n";
     let lines = texts(20, 3).iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
-    let files: &[(&str, &[u8])] = &[
+    let of_card: &[(&str, &[u8])] = &[
         ("README.md", card),
         ("lfs:main/test-00001-of-00002.parquet", &shard(5, 3)),
         ("lfs:main/test-00000-of-00002.parquet", &shard(0, 5)),
         ("lfs:main/train-00000-of-00001.parquet", &shard(10, 2)),
-        ("other/a.jsonl", lines.as_bytes()),
+        ("odd/deep/x.parquet", &shard(30, 2)),
     ];
     vec![
-        ("org/card", StubRepo::new(files), Some("main"), "test", texts(0, 8)),
-        ("org/lines", StubRepo::new(files), Some("other"), "test", texts(20, 3)),
+        ("org/card", StubRepo::new(of_card), Some("main"), "test", texts(0, 8)),
+        ("org/deep", StubRepo::new(of_card), Some("other"), "test", texts(30, 2)),
+        (
+            "org/lines",
+            StubRepo::new(&[("README.md", of_lines), ("other/a.jsonl", lines.as_bytes())]),
+            Some("other"),
+            "test",
+            texts(20, 3),
+        ),
         (
             "org/folder",
             StubRepo::new(&[
@@ -101,6 +110,7 @@ fn the_python_library_reads_the_stub_and_the_same_files() {
         let chosen = split_files(&names, &card, *subset, split);
         let expected: Vec<&str> = match *name {
             "org/card" => vec!["main/test-00000-of-00002.parquet", "main/test-00001-of-00002.parquet"],
+            "org/deep" => vec!["odd/deep/x.parquet"],
             "org/lines" => vec!["other/a.jsonl"],
             _ => vec!["data/test-00000-of-00001.parquet"],
         };
