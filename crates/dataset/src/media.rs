@@ -3,4 +3,5 @@
 pub(crate) mod mp3;
 pub(crate) mod picture;
 pub(crate) mod program;
+pub(crate) mod sound;
 pub(crate) mod wav;

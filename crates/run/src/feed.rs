@@ -87,6 +87,8 @@ pub(crate) struct Feed {
     /// What is made depends on the phase it is for.
     by_phase: bool,
     ahead: VecDeque<Waiting>,
+    /// Conversations that are still to be drawn, at the most; no more are made ahead.
+    expected: u64,
 }
 
 /// A conversation made ahead.
@@ -110,14 +112,22 @@ impl Feed {
         let ahead = VecDeque::new();
         // Where profiling has a source of its own, its runs have numbers of their own.
         let runs = if phase == PhaseKind::Warmup { 0 } else { PROFILING_RUNS };
-        let mut feed = Feed { dataset, order, jobs, size, first_turn, runs, phase, by_phase, ahead };
+        let expected = u64::MAX;
+        let mut feed =
+            Feed { dataset, order, jobs, size, first_turn, runs, phase, by_phase, ahead, expected };
         // The first conversations are made while the sockets are being set up.
         feed.fill();
         feed
     }
 
+    /// Tells how many conversations are drawn, at the most.
+    pub(crate) fn expect(mut self, conversations: Option<u64>) -> Feed {
+        self.expected = conversations.unwrap_or(u64::MAX);
+        self
+    }
+
     fn fill(&mut self) {
-        let wanted = self.size.ahead();
+        let wanted = self.size.ahead().min(usize::try_from(self.expected).unwrap_or(usize::MAX)).max(1);
         if self.ahead.len() <= wanted - wanted / REFILL {
             self.fill_to(wanted);
         }
@@ -219,6 +229,7 @@ impl SessionSource for Feed {
 
     fn draw(&mut self) -> Draw<Ticket> {
         self.fill();
+        self.expected = self.expected.saturating_sub(1);
         match self.ahead.pop_front() {
             Some(Waiting { index, first_ms, run, ticket }) => Draw::Session(NewSession {
                 conversation: index,
@@ -275,7 +286,7 @@ mod tests {
         }
 
         fn outline(&self, _: u64) -> Outline {
-            unreachable!("asked by draw only")
+            Outline::one(aiperf_dataset::TurnOutline::default())
         }
 
         fn build(&self, _: u64) -> Result<Conversation, DatasetError> {
@@ -298,6 +309,26 @@ mod tests {
         feed.prime(0.0);
         drop(feed);
         maker.join().unwrap()
+    }
+
+    #[test]
+    fn no_more_is_made_than_will_be_drawn() {
+        for (expected, asked_in_all) in [(Some(6), 6), (Some(2), LEAST_AHEAD), (None, MOST_AHEAD)] {
+            let (jobs, asked) = unbounded::<PrepareJob>();
+            let order =
+                Order::Scheduled { conversations: (0..500).map(|index| (0.0, index)).collect(), next: 0 };
+            let size = Arc::<PreparedSize>::default();
+            let mut feed =
+                Feed::new(Arc::new(Nothing), order, jobs, Arc::clone(&size), PhaseKind::Profiling, false)
+                    .expect(expected);
+            size.note(1000);
+            for _ in 0..expected.unwrap_or(1) {
+                assert!(matches!(feed.draw(), Draw::Session(_)));
+            }
+            assert_eq!(asked.try_iter().count(), asked_in_all, "{expected:?}");
+            // One that comes unexpectedly is made all the same.
+            assert!(matches!(feed.draw(), Draw::Session(_)));
+        }
     }
 
     #[test]

@@ -43,11 +43,24 @@ pub(crate) fn sent(machine: &Machine) -> Vec<String> {
         .map(|line| {
             let record: Value = serde_json::from_str(line).unwrap();
             let content = &record["payload"]["messages"].as_array().unwrap().last().unwrap()["content"];
-            content.as_str().map_or_else(|| content.to_string(), str::to_owned)
+            content.as_str().map_or_else(|| shortened(content.clone()).to_string(), str::to_owned)
         })
         .collect();
     texts.sort();
     texts
+}
+
+/// The beginning of an image, and nothing of a clip.
+fn shortened(mut content: Value) -> Value {
+    for part in content.as_array_mut().unwrap() {
+        if let Some(Value::String(url)) = part.pointer_mut("/image_url/url") {
+            url.truncate(27);
+        }
+        if let Some(Value::String(data)) = part.pointer_mut("/input_audio/data") {
+            data.clear();
+        }
+    }
+    content
 }
 
 fn profile(machine: &Machine, set: &str, more: &[&str]) -> std::process::Output {

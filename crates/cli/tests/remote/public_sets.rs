@@ -11,7 +11,13 @@ use crate::machine::{Machine, stderr};
 use crate::public_datasets::sent;
 
 /// Sets that can be read.
-const COUNT: usize = 34;
+const COUNT: usize = 42;
+
+/// How the URL of an image begins that was encoded anew.
+const JPEG: &str = "data:image/jpeg;base64,/9j/";
+
+/// A PNG file of one grey pixel.
+const PIXEL: &[u8] = b"\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU\x00\x00\x00\x0aIDATx\x9cch\x00\x00\x00\x82\x00\x81w\xcdr\xb6\x00\x00\x00\x00IEND\xaeB`\x82";
 
 /// A set, as `aiperf datasets` tells it.
 struct Set(Value);
@@ -95,6 +101,45 @@ impl Case {
         Case { rows, texts: texts.map(|text| text.to_string()).into() }
     }
 
+    /// A question about an image.
+    fn image() -> Case {
+        let rows = vec![
+            json!({"question": "What colour is it?", "image": {"bytes": rows::bytes(PIXEL), "path": null}}),
+        ];
+        Case { rows, texts: vec![with_image("What colour is it?"); 2] }
+    }
+
+    /// Conversations with images: the first of two can be read, the other has none.
+    fn chats(messages: &str, role: &str, content: &str, image: &str) -> Case {
+        let row = |text: &str, image_cell: Value| {
+            let said = json!({role: "human", content: text});
+            // Each message of one set is in a list of its own.
+            let said = if content == "content" { json!([[said]]) } else { json!([said]) };
+            json!({messages: said, image: image_cell})
+        };
+        let cell = |bytes: &[u8]| json!({"bytes": rows::bytes(bytes), "path": "a.png"});
+        let cell = |bytes: &[u8]| if image == "images" { json!([cell(bytes)]) } else { cell(bytes) };
+        Case {
+            rows: vec![row("<image>\nWhat is shown?", cell(PIXEL)), row("Hello", cell(b"GIF89a"))],
+            texts: vec!["Hello".into(), with_image("What is shown?")],
+        }
+    }
+
+    /// Clips: one that is too long and one that is none are left out.
+    fn speech() -> Case {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataset/tests/data/public");
+        let row =
+            |bytes: &[u8]| json!({"audio": {"bytes": rows::bytes(bytes), "path": "a"}, "text": "HELLO"});
+        let files = ["silence-30.5s.flac", "tone.flac", "tone.mp3"];
+        let mut rows: Vec<Value> = files.map(|name| row(&std::fs::read(data.join(name)).unwrap())).into();
+        rows.insert(1, row(b"no sound"));
+        let said = json!([
+            {"type": "text", "text": "Transcribe this audio."},
+            {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
+        ]);
+        Case { rows, texts: vec![said.to_string(); 2] }
+    }
+
     fn pairs() -> Case {
         let said = |from: &str, value: &str| json!({"from": from, "value": value});
         let rows = vec![json!({"id": "a", "conversations": [
@@ -106,6 +151,11 @@ impl Case {
             texts: vec!["And what is the one of Spain?".into(), "What is the capital of France?".into()],
         }
     }
+}
+
+/// A text with an image, as it is sent.
+fn with_image(text: &str) -> String {
+    json!([{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": JPEG}}]).to_string()
 }
 
 fn case(set: &Set) -> Case {
@@ -126,6 +176,10 @@ fn case(set: &Set) -> Case {
             case
         }
         "sharegpt" => Case::pairs(),
+        "mmstar" => Case::image(),
+        "vision_arena" => Case::chats("conversation", "role", "content", "images"),
+        "llava_onevision" => Case::chats("conversations", "from", "value", "image"),
+        "librispeech" | "voxpopuli" | "gigaspeech" | "ami" | "spgispeech" => Case::speech(),
         "exgentic" | "exgentic_v2" => {
             Case { rows: vec![session("a", "tool_calling", 2)], texts: vec!["a 0".into(), "a 1".into()] }
         }
@@ -185,6 +239,11 @@ fn run(set: &Set) {
     assert_eq!(output.status.code(), Some(0), "{}: {}", set.name(), stderr(&output));
     if !case.texts.is_empty() {
         assert_eq!(sent(&machine), case.texts, "{}", set.name());
+    }
+    if set.text("record") == Some("audio") {
+        let summary = machine.summary();
+        let seconds = summary["audio_duration"]["avg"].as_f64().unwrap();
+        assert!((seconds - 0.5).abs() < 0.02 && summary["rtfx"]["avg"].is_number(), "{seconds}");
     }
     let summary = machine.summary();
     let dataset = &summary["metadata"]["dataset"];

@@ -2,7 +2,7 @@
 
 use aiperf_types::{Content, Turn};
 
-use super::{Converter, Fault, Made, Row, Value};
+use super::{Converter, Fault, Made, Row, Value, media};
 
 /// Where the prompt of a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +15,18 @@ pub(super) enum Prompt {
 
 struct Instruction {
     prompt: Prompt,
+    /// The column of an image that goes with it.
+    image: Option<&'static str>,
 }
 
 /// A converter of such rows.
 pub(super) fn make(prompt: Prompt) -> Box<dyn Converter> {
-    Box::new(Instruction { prompt })
+    Box::new(Instruction { prompt, image: None })
+}
+
+/// A converter of rows that have an image, too.
+pub(super) fn with_image(prompt: Prompt, image: &'static str) -> Box<dyn Converter> {
+    Box::new(Instruction { prompt, image: Some(image) })
 }
 
 impl Prompt {
@@ -73,7 +80,7 @@ pub(super) fn missing_column(row: &Row, column: &str) -> Fault {
 
 impl Converter for Instruction {
     fn columns(&self) -> Option<Vec<&str>> {
-        Some(self.prompt.columns())
+        Some(self.prompt.columns().into_iter().chain(self.image).collect())
     }
 
     fn check(&self, first: &Row) -> Result<(), Fault> {
@@ -89,6 +96,10 @@ impl Converter for Instruction {
         if text.trim().is_empty() {
             return Ok(Made::Skipped("blank prompt"));
         }
-        Ok(Made::one(Turn { content: Content::text(text), ..Turn::default() }))
+        let content = match self.image {
+            None => Content::text(text),
+            Some(column) => media::with_text(&text, row.cell(column).and_then(media::image)),
+        };
+        Ok(Made::one(Turn { content, ..Turn::default() }))
     }
 }

@@ -4,9 +4,12 @@
 //! of a row. [`read`] takes the rows of its shards one after the other, no further than the bound, and keeps what is
 //! made of them in a file ([`Stored`]), so that memory holds one row group and what is in flight.
 
+mod asr;
+mod chats;
 mod convert;
 mod exgentic;
 mod instruction;
+mod media;
 mod mmvu;
 mod questions;
 mod registry;

@@ -1,8 +1,9 @@
 //! Every public data set, one row each.
 
+use super::chats::{self, Columns};
 use super::instruction::{self, Prompt};
 use super::questions::{self, Asked};
-use super::{Converter, Fault, Job, exgentic, mmvu, sharegpt};
+use super::{Converter, Fault, Job, asr, exgentic, mmvu, sharegpt};
 
 /// Makes the converter of a set.
 pub type Make = for<'a> fn(Job<'a>) -> Result<Box<dyn Converter + 'a>, Fault>;
@@ -248,6 +249,7 @@ static SETS: [PublicSet; 42] = [
     PublicSet {
         split: "val",
         record: "question + image",
+        reading: Reading::Rows(|_| Ok(instruction::with_image(Prompt::Column("question"), "image"))),
         ..PublicSet::new(
             "mmstar",
             "Lin-Chen/MMStar",
@@ -262,6 +264,9 @@ static SETS: [PublicSet; 42] = [
     },
     PublicSet {
         record: "conversation + images",
+        reading: Reading::Rows(|_| {
+            Ok(chats::make(Columns { messages: "conversation", content: "content", image: "images" }))
+        }),
         streamed: true,
         gated: true,
         ..PublicSet::new(
@@ -273,6 +278,9 @@ static SETS: [PublicSet; 42] = [
     PublicSet {
         subset: Some("sharegpt4o"),
         record: "conversations + image",
+        reading: Reading::Rows(|_| {
+            Ok(chats::make(Columns { messages: "conversations", content: "value", image: "image" }))
+        }),
         streamed: true,
         ..PublicSet::new("llava_onevision", "lmms-lab/LLaVA-OneVision-Data", "Instructions about images")
     },
@@ -355,6 +363,7 @@ static SETS: [PublicSet; 42] = [
         split: "test",
         subset: Some("clean"),
         record: "audio",
+        reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
         ..PublicSet::new("librispeech", "openslr/librispeech_asr", "Read English audiobooks")
     },
@@ -362,6 +371,7 @@ static SETS: [PublicSet; 42] = [
         split: "test",
         subset: Some("en"),
         record: "audio",
+        reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
         ..PublicSet::new("voxpopuli", "facebook/voxpopuli", "Speeches of the European Parliament")
     },
@@ -369,6 +379,7 @@ static SETS: [PublicSet; 42] = [
         split: "test",
         subset: Some("xs"),
         record: "audio",
+        reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
         gated: true,
         ..PublicSet::new("gigaspeech", "speechcolab/gigaspeech", "Audiobooks, podcasts and videos")
@@ -377,6 +388,7 @@ static SETS: [PublicSet; 42] = [
         split: "test",
         subset: Some("ihm"),
         record: "audio",
+        reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
         ..PublicSet::new("ami", "edinburghcstr/ami", "Meetings, by the microphones of the speakers")
     },
@@ -384,6 +396,7 @@ static SETS: [PublicSet; 42] = [
         split: "test",
         subset: Some("test"),
         record: "audio",
+        reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
         gated: true,
         ..PublicSet::new("spgispeech", "kensho/spgispeech", "Earnings calls")

@@ -40,6 +40,8 @@ struct Written {
     extra_body: Option<Map<String, Json>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audio_seconds: Option<f64>,
 }
 
 const KINDS: [MediaKind; 3] = [MediaKind::Image, MediaKind::Audio, MediaKind::Video];
@@ -62,6 +64,7 @@ impl Written {
             role: text(&turn.role),
             extra_body: turn.extra_body.clone(),
             text_tokens: turn.text_tokens,
+            audio_seconds: turn.audio_seconds,
             ..Written::default()
         };
         match &turn.content {
@@ -115,6 +118,7 @@ impl Written {
             content,
             extra_body: self.extra_body,
             text_tokens: self.text_tokens,
+            audio_seconds: self.audio_seconds,
             ..Turn::default()
         }
     }

@@ -264,10 +264,14 @@ impl Run<'_> {
             return sampled;
         }
         let order = Sampler::new(self.config.dataset.sampling, self.dataset.len(), self.config.seed);
-        let mut feed = feed(Order::Sampled(Box::new(order)));
+        // A phase starts no more conversations than it has requests.
+        let most = |phase: &PhaseConfig| phase.stop.requests.into_iter().chain(phase.stop.sessions).min();
+        let sampled =
+            self.config.phases.iter().filter(|phase| !matches!(phase.mode, LoadMode::FixedSchedule(_)));
+        let all = sampled.map(most).try_fold(0, |sum: u64, most| Some(sum.saturating_add(most?)));
+        let mut feed = feed(Order::Sampled(Box::new(order))).expect(all);
         if let LoadMode::Rate { rate, .. } = phase.mode {
-            let most = phase.stop.requests.into_iter().chain(phase.stop.sessions).min();
-            feed.prime_rate(rate, most.unwrap_or(u64::MAX));
+            feed.prime_rate(rate, most(phase).unwrap_or(u64::MAX));
         }
         Box::new(feed)
     }
