@@ -314,8 +314,9 @@ fn of_a_folder_of_shards_train_is_read_and_the_log_says_what_is_not() {
     assert_eq!(detect(&path).unwrap().format, FileFormat::MooncakeTrace);
 }
 
+/// The page on published traces: such columns are named instead of being written as some text.
 #[test]
-fn columns_and_numbers_without_a_json_form_are_rejected_by_name() {
+fn published_traces_columns_and_numbers_without_a_json_form_are_rejected_by_name() {
     for (file, what) in [
         ("timestamp", "timestamp"),
         ("binary", "binary"),

@@ -322,15 +322,21 @@ pub(crate) const CASES: &[Case] = &[
             "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
         )),
     ),
-    case(
-        "baseten-minimal",
-        "baseten_minimal.parquet",
-        "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
+    starts(
+        &[At(0.0), At(100.0), At(300.0)],
+        case(
+            "baseten-minimal",
+            "baseten_minimal.parquet",
+            "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
+        ),
     ),
-    case(
-        "baseten-tie",
-        "baseten_tie.parquet",
-        "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
+    starts(
+        &[At(0.0), At(50.0), At(100.0), At(150.0)],
+        case(
+            "baseten-tie",
+            "baseten_tie.parquet",
+            "--endpoint-type completions --custom-dataset-type baseten_trace --streaming",
+        ),
     ),
     by_order(case(
         "baseten-no-repeat",

@@ -198,3 +198,35 @@ fn a_fixed_schedule_plays_each_conversation_once_by_its_time_and_takes_no_other_
         assert!(ran.err.contains("--dataset-sampling-strategy"), "{}", ran.err);
     }
 }
+
+/// <https://github.com/ai-dynamo/aiperf/pull/1188>: two arms with the same mean gap were taken for the same load.
+#[test]
+fn aiperf_1188_traces_of_one_mean_gap_are_told_apart_before_and_after_they_are_played() {
+    let place = Place::new();
+    let rows = |times: &mut dyn Iterator<Item = u32>| -> String {
+        times.map(|time| json!({"timestamp": time, "text_input": "a"}).to_string() + "\n").collect()
+    };
+    // The same first and last: 20 requests in 190 ms, evenly or in two bursts.
+    place.write("even.jsonl", rows(&mut (0..20).map(|nth| nth * 10)));
+    place.write("bursts.jsonl", rows(&mut (0..20).map(|nth| if nth < 10 { 0 } else { 190 })));
+    let gaps = |name: &str| -> Value {
+        let mut command: Command = aiperf();
+        command.current_dir(place.root()).args(["analyze-trace", name, "--format", "json"]);
+        let report: Value = serde_json::from_str(&Live::start(&mut command).end().with_code(0).out).unwrap();
+        report["inter_arrival_ms_stats"].clone()
+    };
+    let (even, bursts) = (gaps("even.jsonl"), gaps("bursts.jsonl"));
+    assert_eq!((&even["mean"], &even["max"]), (&json!(10.0), &json!(10.0)));
+    assert_eq!(
+        (&bursts["mean"], &bursts["median"], &bursts["max"]),
+        (&json!(10.0), &json!(0.0), &json!(190.0))
+    );
+    for name in ["even.jsonl", "bursts.jsonl"] {
+        place.run(QUICK, &format!("--custom-dataset-type mooncake_trace --input-file {name}")).with_code(0);
+        let summary = place.results().summary();
+        for realised in ["intended_rate", "delivered_rate"] {
+            assert!(summary["load_delivery"][realised].as_f64() > Some(0.0), "{realised}: {summary}");
+        }
+        assert!(summary["effective_concurrency"]["max"].as_f64() >= Some(1.0), "{summary}");
+    }
+}
