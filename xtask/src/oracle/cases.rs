@@ -348,7 +348,7 @@ pub(crate) const CASES: &[Case] = &[
         "parquet/multi_turn.parquet",
         "multi_turn --concurrency 1 --num-conversations 2",
     ),
-    columnar("parquet-mooncake-shards", "parquet/mooncake_shards", "mooncake_trace"),
+    columnar("parquet-mooncake-shards", "parquet/mooncake_shards", "mooncake_trace --isl-block-size 32"),
     columnar("parquet-timestamp", "parquet/bad_timestamp.parquet", "single_turn"),
     columnar("parquet-binary", "parquet/bad_binary.parquet", "single_turn"),
     columnar("parquet-decimal", "parquet/bad_decimal.parquet", "single_turn"),
