@@ -78,15 +78,13 @@ fn check(machine: &Machine, rows: &[Row]) {
     }
 }
 
-#[test]
-fn what_is_wrong_with_a_reference_or_its_source() {
-    use Met::{ByAll, With};
-
+/// Repositories that each have one fault.
+fn published() -> StubHub {
     let file: &[(&str, &[u8])] = &[("lfs:x.jsonl", TRACE)];
     let needs =
         json!({"path": "x.jsonl", "format": "mooncake_trace", "requires": {"endpoint_types": ["rankings"]}});
     let needs = needs.to_string();
-    let hub = StubHub::start(&[
+    StubHub::start(&[
         ("org/bare", StubRepo::new(file)),
         ("org/gated", StubRepo { gated: true, ..StubRepo::new(file) }),
         ("org/off", StubRepo { disabled: true, ..StubRepo::new(file) }),
@@ -103,20 +101,19 @@ fn what_is_wrong_with_a_reference_or_its_source() {
         ),
         ("org/sets", StubRepo::new(&[("lfs:a/0.parquet", b"PAR1"), ("lfs:b/0.parquet", b"PAR1")])),
         ("org/empty", StubRepo::new(&[("lfs:x.jsonl", b"")])),
-    ]);
-    let server = Server::start(|request| match request.path() {
-        "/denied" => Answer::status(403),
-        "/moved" => Answer::status(302).with("Location", "ftp://h/x"),
-        "/busy" => Answer::status(503).with("Retry-After", "0"),
-        "/limited" => Answer::status(429).with("Retry-After", "7200"),
-        _ => Answer::status(404),
-    });
+    ])
+}
+
+#[test]
+fn what_is_wrong_with_a_reference_or_its_source() {
+    use Met::{ByAll, With};
+
+    let hub = published();
     let mut machine = Machine::new(&hub);
     machine.variables.retain(|(name, _)| name != "HF_TOKEN");
     let store = StubStore::start(&[("p/x.jsonl", TRACE)]);
     machine.set("AWS_ENDPOINT_URL_S3", &store.endpoint());
     machine.set("AWS_EC2_METADATA_DISABLED", "true");
-    let url = |path: &str| format!("{}{path}", server.url());
     let typed = With(&["--custom-dataset-type", "single_turn"]);
     check(
         &machine,
@@ -177,6 +174,31 @@ fn what_is_wrong_with_a_reference_or_its_source() {
             ),
             row("hf://org/empty/x.jsonl", ByAll, "is empty", "Ask the publisher", 2),
             row("hf://org/bare/aiperf.json", ByAll, "names a manifest", "Name the folder", 2),
+        ],
+    );
+    // None of it was told after a byte of the data.
+    assert!(hub.storage_log().is_empty());
+    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
+    let offline = "was not found: it is not in the cache and offline mode is on";
+    check(&machine, &[row("hf://org/bare/x.jsonl", ByAll, offline, "download it once online", 2)]);
+}
+
+#[test]
+fn what_servers_answer_instead_of_a_file() {
+    use Met::ByAll;
+
+    let server = Server::start(|request| match request.path() {
+        "/denied" => Answer::status(403),
+        "/moved" => Answer::status(302).with("Location", "ftp://h/x"),
+        "/busy" => Answer::status(503).with("Retry-After", "0"),
+        "/limited" => Answer::status(429).with("Retry-After", "7200"),
+        _ => Answer::status(404),
+    });
+    let url = |path: &str| format!("{}{path}", server.url());
+    let mut machine = Machine::bare();
+    check(
+        &machine,
+        &[
             row(url("/x"), ByAll, "was not found", "Check the spelling of the URL", 2),
             row(url("/denied"), ByAll, "access was denied: ", "Use a public URL", 2),
             row(
@@ -192,13 +214,8 @@ fn what_is_wrong_with_a_reference_or_its_source() {
             row("http://127.0.0.1:9/x", ByAll, "could not connect to 127.0.0.1:9: ", "Check the network", 1),
         ],
     );
-    // None of it was told after a byte of the data.
-    assert!(hub.storage_log().is_empty());
     machine.set("HF_ENDPOINT", &server.url());
     check(&machine, &[row("hf://org/x", ByAll, "was not found", "HF_TOKEN", 2)]);
-    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
-    let offline = "was not found: it is not in the cache and offline mode is on";
-    check(&machine, &[row("hf://org/bare/x.jsonl", ByAll, offline, "download it once online", 2)]);
 }
 
 #[test]

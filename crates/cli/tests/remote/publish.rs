@@ -18,7 +18,9 @@ impl Set {
         let machine = Machine::bare();
         let folder = machine.home.path().join("set");
         let set = Set { machine, folder };
-        files.iter().for_each(|(name, bytes)| set.put(name, bytes));
+        for (name, bytes) in files {
+            set.put(name, bytes);
+        }
         set
     }
 
@@ -213,7 +215,9 @@ fn data_that_do_not_keep_what_is_declared_are_errors() {
     // Names that cannot be on every machine, shards that are missing, columns that no record has.
     let shards = |names: &[&str]| {
         let set = Set::new(&[("aiperf.json", b"{\"path\": \"d\", \"format\": \"single_turn\"}")]);
-        names.iter().for_each(|name| set.put(&format!("d/{name}"), b"PAR1"));
+        for name in names {
+            set.put(&format!("d/{name}"), b"PAR1");
+        }
         set
     };
     shards(&["train-00001-of-00002.parquet"]).finding(
