@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use aiperf_config::{EndpointKind, FileFormat};
-use aiperf_dataset::fuzz::{fuzz_columns, fuzz_detect, fuzz_format, fuzz_from_run, fuzz_records, fuzz_rows};
+use aiperf_dataset::fuzz::{
+    fuzz_columns, fuzz_detect, fuzz_format, fuzz_from_run, fuzz_records, fuzz_rows, fuzz_span,
+};
 use aiperf_endpoint::fuzzing;
 use aiperf_source::fuzz::{fuzz_listing, fuzz_manifest, fuzz_names, fuzz_reference};
 
@@ -31,11 +33,12 @@ const DATA: &str = "crates/dataset/tests/data";
 const ANSWERS: &str = "crates/endpoint/tests/corpus";
 
 /// Targets that are no loaders: one line each.
-const OTHERS: [Target; 14] = [
+const OTHERS: [Target; 15] = [
     Target { name: "detect", seeds: DATA, run: Run::Bytes(fuzz_detect) },
     Target { name: "records", seeds: DATA, run: Run::Bytes(fuzz_records) },
     Target { name: "columns", seeds: DATA, run: Run::Bytes(fuzz_columns) },
     Target { name: "rows", seeds: "crates/dataset/tests/data/public", run: Run::Bytes(fuzz_rows) },
+    Target { name: "span", seeds: "fuzz/corpus/span", run: Run::Text(fuzz_span) },
     Target { name: "from_run", seeds: "fuzz/corpus/from_run", run: Run::Bytes(fuzz_from_run) },
     Target { name: "sse", seeds: ANSWERS, run: Run::Bytes(fuzzing::sse) },
     Target { name: "chunks", seeds: ANSWERS, run: Run::Bytes(fuzzing::chunks) },

@@ -183,6 +183,14 @@ pub fn fuzz_from_run(bytes: &[u8]) {
     });
 }
 
+/// A span of a recorded session, as JSON text.
+///
+/// # Panics
+/// When what it becomes is no list of messages and tools.
+pub fn fuzz_span(text: &str) {
+    crate::public::fuzz_span(text);
+}
+
 /// The rows of a shard of a public data set, and what several converters make of them.
 ///
 /// # Panics

@@ -68,7 +68,8 @@ fn made(set: &str, file: &Path, ask: &Ask<'_>) -> Result<(Summary, Vec<Conversat
 /// Sessions of one object a line, as exports without columns have them.
 fn lines(rows: &[Value]) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
+    let lines: Vec<String> = rows.iter().map(Value::to_string).collect();
+    std::fs::write(file.path(), lines.join("\n")).unwrap();
     file
 }
 
@@ -404,6 +405,7 @@ impl ShardBytes for Watched {
 
 #[test]
 fn spans_are_read_only_of_row_groups_with_a_session_that_is_asked_for() {
+    use parquet::file::metadata::ColumnChunkMetaData;
     use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
     for (set, file) in VERSIONS {
@@ -418,7 +420,7 @@ fn spans_are_read_only_of_row_groups_with_a_session_that_is_asked_for() {
                     .columns()
                     .iter()
                     .filter(|chunk| chunk.column_path().string().starts_with("spans."))
-                    .map(|chunk| chunk.byte_range())
+                    .map(ColumnChunkMetaData::byte_range)
                     .collect();
                 chunks[0].0..chunks.last().map(|(start, length)| start + length).unwrap()
             })

@@ -142,30 +142,22 @@ impl RangedFile {
         let mut at = start;
         let mut brought = false;
         while at < end {
-            match self.covering(at) {
-                Some(range) => {
-                    let upto = range.end.min(end);
-                    let part = &mut buffer[(at - start) as usize..(upto - start) as usize];
-                    let path = self.path_of(&range);
-                    let read =
-                        self.opened(&range).and_then(|file| file.read_exact_at(part, at - range.start));
-                    match read {
-                        Ok(()) => at = upto,
-                        // Gone since it was listed: once more.
-                        Err(_) if !brought => {
-                            self.kept
-                                .lock()
-                                .unwrap_or_else(PoisonError::into_inner)
-                                .retain(|kept| *kept != range);
-                        }
-                        Err(error) => {
-                            return Err(self.about(Problem::CannotRead { path, cause: error.to_string() }));
-                        }
-                    }
+            let Some(range) = self.covering(at) else {
+                brought = true;
+                self.bring(&[self.around(at..end)])?;
+                continue;
+            };
+            let upto = range.end.min(end);
+            let part = &mut buffer[(at - start) as usize..(upto - start) as usize];
+            match self.opened(&range).and_then(|file| file.read_exact_at(part, at - range.start)) {
+                Ok(()) => at = upto,
+                // Gone since it was listed: once more.
+                Err(_) if !brought => {
+                    self.kept.lock().unwrap_or_else(PoisonError::into_inner).retain(|kept| *kept != range);
                 }
-                None => {
-                    brought = true;
-                    self.bring(&[self.around(at..end)])?;
+                Err(error) => {
+                    let path = self.path_of(&range);
+                    return Err(self.about(Problem::CannotRead { path, cause: error.to_string() }));
                 }
             }
         }

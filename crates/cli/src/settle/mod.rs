@@ -23,6 +23,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use aiperf_config::{DatasetConfig, DatasetSource, RunConfig};
+use aiperf_types::PhaseKind;
 
 pub use probe::{Access, DatasetProbe, Files, Found, Timing};
 pub(crate) use public::{filters, repository};
@@ -83,7 +84,8 @@ pub fn settle(
     let mut phases = phases::settle(typed, schedule, idle_gap_cap(&dataset), plays_once)?;
     if schedule.is_some() && matches!(dataset.source, DatasetSource::Stored(_)) {
         // They count recorded sessions, of which every call is sent.
-        phases.iter_mut().for_each(|phase| phase.stop.sessions = None);
+        let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Profiling);
+        measured.for_each(|phase| phase.stop.sessions = None);
     }
     if let Some(target) = dataset.cache_bust
         && target.is_warmup_isolation()

@@ -524,3 +524,55 @@ fn a_shard_that_the_cache_holds_whole_is_read_there() {
     assert_eq!(machine.summary()["metadata"]["dataset"]["bytes_fetched"], 0);
     assert!(files_below(&machine.cache().join("ranges")).is_empty());
 }
+
+#[test]
+fn all_calls_of_a_schedule_are_sent_unless_a_request_count_caps_them() {
+    let rows = [session("a", "tool_calling", 2), session("b", "tool_calling", 2)];
+    let hub = hub_of(V2, &[("train-0.parquet", &rows::parquet(&rows, 1))]);
+    let machine = Machine::new(&hub);
+    let requests = |more: &[&str]| {
+        run(&machine, "exgentic_v2", &[&["--fixed-schedule"], more].concat());
+        let raw = std::fs::read_to_string(machine.home.path().join("out/profile_export_raw.jsonl")).unwrap();
+        let metadata = machine.summary()["metadata"]["dataset"].clone();
+        (raw.lines().count(), metadata["conversations"].clone(), metadata["requests"].clone())
+    };
+    assert_eq!(requests(&["--num-conversations", "2"]), (4, json!(4), json!(4)));
+    assert_eq!(requests(&["--num-dataset-entries", "1"]), (2, json!(2), json!(2)));
+    assert_eq!(requests(&["--request-count", "3"]), (3, json!(4), json!(4)));
+    assert_eq!(requests(&["--num-conversations", "2", "--num-warmup-sessions", "1"]).0, 5);
+}
+
+#[test]
+fn what_was_fetched_with_the_same_bound_and_filter_runs_offline() {
+    let rows =
+        [session("a", "claude_code", 1), session("b", "tool_calling", 1), session("c", "tool_calling", 1)];
+    let hub = hub_of(V2, &[("train-0.parquet", &rows::parquet(&rows, 1))]);
+    let mut machine = Machine::new(&hub);
+    let of = [
+        "--public-dataset",
+        "exgentic_v2",
+        "--dataset-filter",
+        "harness=tool_calling",
+        "--num-dataset-entries",
+        "1",
+    ];
+    let output = machine.aiperf(&[&["dataset", "fetch"], &of[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let spans =
+        rows::column_bytes(&hub.storage_log().first().map(|_| rows::parquet(&rows, 1)).unwrap(), "spans");
+    assert!(asked(&hub).iter().all(|(_, range)| !meet(range, &spans[0]) && !meet(range, &spans[2])));
+    machine.set("HF_HUB_OFFLINE", "1");
+    hub.clear_logs();
+    run(&machine, "exgentic_v2", &of[2..]);
+    assert!(hub.log().is_empty() && hub.storage_log().is_empty());
+    let output = machine.aiperf(&[
+        "dataset",
+        "fetch",
+        "--public-dataset",
+        "exgentic_v2",
+        "--dataset-filter",
+        "harness=x",
+    ]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("available harness/model pairs"), "{}", stderr(&output));
+}

@@ -137,3 +137,114 @@ fn in_row(row: &Row, fault: &crate::json::Fault) -> Fault {
         "Choose other sessions with --dataset-filter or a lower bound, or tell the publisher",
     )
 }
+
+/// Reads any text as a span, and checks what comes of it.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn fuzz_span(text: &str) {
+    use serde_json::Value as Json;
+
+    let Ok(span) = serde_json::from_str::<Json>(text) else { return };
+    let Ok(span::Span::Call(call)) = span::Span::read(&span.into()) else { return };
+    assert!(call.end >= call.start && call.max_tokens > 0 && call.input_tokens > 0, "{call:?}");
+    let list = |text: &str| match serde_json::from_str::<Json>(text) {
+        Ok(Json::Array(list)) => list,
+        other => panic!("{other:?}: {text}"),
+    };
+    let messages = list(&call.messages);
+    let is_message = |message: &Json| message["role"].is_string() && message["content"].is_string();
+    assert!(!messages.is_empty() && messages.iter().all(is_message), "{}", call.messages);
+    if let Some(tools) = &call.tools {
+        let is_tool = |tool: &Json| tool["type"] == "function" && tool["function"].is_object();
+        assert!(list(tools).iter().all(is_tool), "{tools}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Values that are found where another was meant.
+    fn odd() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(null)),
+            Just(json!("")),
+            Just(json!("[")),
+            Just(json!("[{\"type\":\"text\",\"content\":\"a\"}]")),
+            Just(json!("text")),
+            Just(json!(1.5)),
+            (-2i64..4).prop_map(Value::from),
+            "\\PC{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            let key = prop::sample::select(vec![
+                "type",
+                "content",
+                "role",
+                "parts",
+                "id",
+                "name",
+                "arguments",
+                "result",
+            ]);
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+                prop::collection::vec((key, inner), 0..4).prop_map(|fields| fields
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .collect()),
+            ]
+        })
+    }
+
+    const PLACES: [&str; 12] = [
+        "/type",
+        "/status",
+        "/start_time",
+        "/attributes",
+        "/attributes/gen_ai.operation.name",
+        "/attributes/gen_ai.usage.input_tokens",
+        "/attributes/gen_ai.request.max_tokens",
+        "/attributes/gen_ai.request.stop_sequences",
+        "/attributes/gen_ai.system_instructions",
+        "/attributes/gen_ai.input.messages",
+        "/attributes/gen_ai.input.messages/0/parts/0",
+        "/attributes/gen_ai.tool.definitions",
+    ];
+
+    proptest! {
+        #[test]
+        fn any_span_is_a_call_of_messages_and_tools_or_a_fault(
+            changes in prop::collection::vec((prop::sample::select(PLACES.to_vec()), odd()), 0..3),
+            nested in any::<bool>(),
+        ) {
+            let mut span = json!({
+                "type": "llm_call", "start_time": "2026-03-01T10:00:00", "end_time": "2026-03-01T10:00:01",
+                "status": {"code": 1},
+                "attributes": {
+                    "gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 1, "gen_ai.usage.output_tokens": 1,
+                    "gen_ai.request.max_tokens": 1, "gen_ai.request.stop_sequences": ["x"],
+                    "gen_ai.system_instructions": "s",
+                    "gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": "a"}]}],
+                    "gen_ai.tool.definitions": [{"type": "function", "name": "f", "parameters": {}}],
+                },
+            });
+            for (place, value) in changes {
+                if let Some(found) = span.pointer_mut(place) {
+                    *found = value;
+                }
+            }
+            if nested && let Some(attributes) = span.get_mut("attributes") {
+                *attributes = attributes.to_string().into();
+            }
+            fuzz_span(&span.to_string());
+        }
+
+        #[test]
+        fn no_text_brings_it_down(text in "\\PC{0,40}") {
+            fuzz_span(&text);
+        }
+    }
+}

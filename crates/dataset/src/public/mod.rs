@@ -27,6 +27,8 @@ pub use rows::{Choice, Row, Rows};
 pub use shard::{LocalShard, Shard, ShardBytes};
 pub use value::Value;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use exgentic::fuzz_span;
 pub(crate) use stored::open;
 
 /// Why the rows of a set cannot be used.

@@ -136,7 +136,8 @@ struct Entry {
 #[derive(Clone, Debug)]
 struct Session {
     id: Option<Arc<str>>,
-    source_session: Option<Arc<str>>,
+    /// Where it was recorded.
+    source: Option<Arc<str>>,
     mode: ContextMode,
     first: u64,
     turns: u32,
@@ -265,10 +266,10 @@ impl Store {
                 rest = after;
                 std::str::from_utf8(text).map(|text| Some(text.into())).map_err(|_| damaged(path))
             };
-            let (id, source_session) = (text(id)?, text(source)?);
+            let (id, source) = (text(id)?, text(source)?);
             let mode = MODES.get(usize::try_from(mode).unwrap_or(0)).copied().unwrap_or_default();
             let turns = u32::try_from(turns).map_err(|_| damaged(path))?;
-            sessions.push(Session { id, source_session, mode, first, turns });
+            sessions.push(Session { id, source, mode, first, turns });
         }
         Ok(Store { path: path.to_owned(), file, entries, sessions })
     }
@@ -294,7 +295,7 @@ impl Store {
 
     /// The session that it was recorded in.
     pub(super) fn source_session(&self, index: u64) -> Option<Arc<str>> {
-        self.sessions[index as usize].source_session.clone()
+        self.sessions[index as usize].source.clone()
     }
 
     fn entries(&self, index: u64) -> &[Entry] {
