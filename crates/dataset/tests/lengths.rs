@@ -111,7 +111,7 @@ fn ratios(case: &Value) -> (f64, f64) {
     }
 }
 
-/// Each recorded request of four serving benchmarks: the tokens of its prompt, and its limit.
+/// Each recorded request of the two serving benchmarks: the tokens of its prompt, and its limit.
 #[test]
 fn random_prompts_are_those_of_the_benchmark_that_is_imitated() {
     let cases: Value =

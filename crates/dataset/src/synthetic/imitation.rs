@@ -110,18 +110,29 @@ impl Imitation {
             .zip(offsets)
             .map(|((input, output), offset)| Request { input, output, offset })
             .collect();
+        let any = TokenPool::of(tokenizer, Pool::Decodable);
+        let fallback = streams("prompts");
         let (count, length) = plan.prefixes;
-        let size = pool.tokens().len() as u32;
-        let mut token = || pool.tokens().get(random.below(size) as usize).copied().unwrap_or(0);
-        let prefixes = (0..count).map(|_| (0..length).map(|_| token()).collect()).collect();
+        // Each is brought to its length when it is drawn.
+        let prefixes = (0..count)
+            .map(|number| {
+                let drawn = (0..length).map(|_| drawn_token(&pool, &mut random)).collect();
+                let more = || drawn_token(&any, &mut random);
+                let mut stream = streams("prefixes").at(u64::from(number));
+                let text = corpus.topped_up_text(drawn, u64::from(length), more, &mut stream).text;
+                let mut tokens = Vec::with_capacity(length as usize);
+                tokenizer.encode(&text, &mut tokens);
+                tokens
+            })
+            .collect();
         Imitation {
-            any: TokenPool::of(tokenizer, Pool::Decodable),
+            any,
             pool,
             corpus: corpus.clone(),
             requests,
             prefixes,
             prefix_choice: streams("prefix_choice"),
-            fallback: streams("prompts"),
+            fallback,
             overhead: plan.overhead.saturating_sub(plan.special),
             made: Mutex::new(Made { random, drawn: Vec::new(), begins: vec![0] }),
         }
@@ -171,6 +182,11 @@ impl Imitation {
         let more = || self.any.tokens().get(more() as usize).copied().unwrap_or(0);
         self.corpus.topped_up_text(tokens, wanted, more, &mut self.fallback.at(index as u64))
     }
+}
+
+fn drawn_token(pool: &TokenPool, random: &mut NumpyRandom) -> u32 {
+    let index = random.below(pool.tokens().len() as u32);
+    pool.tokens().get(index as usize).copied().unwrap_or(0)
 }
 
 /// The seed of a generator that takes 32 bits.
