@@ -5,12 +5,13 @@
 
 use std::path::{Path, PathBuf};
 
-use aiperf_config::{EndpointKind, FileFormat};
+use aiperf_config::{EndpointKind, FileFormat, fuzz_length_pairs};
 use aiperf_dataset::fuzz::{
     fuzz_columns, fuzz_detect, fuzz_format, fuzz_from_run, fuzz_records, fuzz_rows, fuzz_span,
 };
 use aiperf_endpoint::fuzzing;
 use aiperf_source::fuzz::{fuzz_listing, fuzz_manifest, fuzz_names, fuzz_reference};
+use aiperf_tokenize::fuzz::{fuzz_sentencepiece, fuzz_tokenizer_settings};
 
 /// A named function of bytes, and where examples of what it reads are, besides its own corpus.
 pub struct Target {
@@ -30,10 +31,12 @@ enum Run {
 }
 
 const DATA: &str = "crates/dataset/tests/data";
+const MODELS: &str = "crates/tokenize/tests/data/sentencepiece-user-defined";
+const SETTINGS: &str = "crates/tokenize/tests/data/byte-bpe";
 const ANSWERS: &str = "crates/endpoint/tests/corpus";
 
 /// Targets that are no loaders: one line each.
-const OTHERS: [Target; 15] = [
+const OTHERS: [Target; 18] = [
     Target { name: "detect", seeds: DATA, run: Run::Bytes(fuzz_detect) },
     Target { name: "records", seeds: DATA, run: Run::Bytes(fuzz_records) },
     Target { name: "columns", seeds: DATA, run: Run::Bytes(fuzz_columns) },
@@ -49,6 +52,9 @@ const OTHERS: [Target; 15] = [
     Target { name: "reference", seeds: "fuzz/corpus/reference", run: Run::Text(fuzz_reference) },
     Target { name: "names", seeds: "fuzz/corpus/names", run: Run::Text(fuzz_names) },
     Target { name: "compressed", seeds: ANSWERS, run: Run::Bytes(fuzzing::compressed) },
+    Target { name: "length_pairs", seeds: "fuzz/corpus/length_pairs", run: Run::Text(fuzz_length_pairs) },
+    Target { name: "sentencepiece", seeds: MODELS, run: Run::Bytes(fuzz_sentencepiece) },
+    Target { name: "tokenizer_settings", seeds: SETTINGS, run: Run::Bytes(fuzz_tokenizer_settings) },
 ];
 
 /// Every target: the loader of each format that is built, and the others. The splits and categories of SPEED-Bench

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use aiperf_config::{Corpus, DatasetConfig, DatasetSource, EndpointKind, Normal, SyntheticDataset};
 use aiperf_dataset::{Dataset, DatasetError, Len, OpenContext, open};
-use aiperf_tokenize::Tokenizer;
+use aiperf_tokenize::{OpenOptions, Tokenizer};
 use aiperf_types::{ContextMode, Conversation};
 use common::*;
 
@@ -64,6 +64,73 @@ fn prompts_have_exactly_the_length_asked_for() {
             }
         }
     }
+}
+
+fn opened(name: &str) -> Tokenizer {
+    let folder = data("../../../tokenize/tests/data").join(name);
+    Tokenizer::open(folder.to_str().unwrap(), &OpenOptions::default()).unwrap()
+}
+
+/// Every generated text, tokenised again, whatever the tokenizer: what a server adds is part of the length of a turn.
+#[test]
+fn all_texts_have_their_length_through_three_tokenizers() {
+    for tokenizer in [Tokenizer::builtin(), opened("byte-bpe"), opened("sentencepiece-unigram")] {
+        let special = tokenizer.num_special_tokens_to_add();
+        for corpus in [Corpus::Sonnet, Corpus::Coding, Corpus::Random] {
+            let build = |shape: SyntheticDataset| {
+                let config =
+                    DatasetConfig { corpus: Some(corpus), ..config(DatasetSource::Synthetic(shape)) };
+                build_all(&*open(&config, &context(&tokenizer)).unwrap())
+            };
+            let named = tokenizer.name().to_owned();
+            let shape = || SyntheticDataset { turns: constant(2.0), ..synthetic(4, constant(60.0)) };
+            for conversation in build(SyntheticDataset { prefix_pool: Some((2, 30)), ..shape() }) {
+                let counts: Vec<u64> =
+                    conversation.turns.iter().map(|turn| tokenizer.count(text(turn))).collect();
+                assert_eq!(counts, [90 - special, 60 - special], "{named} {corpus:?}");
+            }
+            let told = SyntheticDataset {
+                shared_system_prompt_length: Some(25),
+                user_context_prompt_length: Some(15),
+                ..shape()
+            };
+            for conversation in build(told) {
+                let count = |message: &Option<Arc<str>>| tokenizer.count(message.as_deref().unwrap());
+                assert_eq!(count(&conversation.system_message), 25, "{named} {corpus:?}");
+                assert_eq!(count(&conversation.user_context_message), 15, "{named} {corpus:?}");
+            }
+        }
+    }
+}
+
+/// The messages that a server renders have the length asked for, not the bare text.
+#[test]
+fn with_a_chat_template_a_prompt_shrinks_by_what_wraps_it() {
+    let tokenizer = opened("byte-bpe");
+    let template = tokenizer.chat_template().unwrap();
+    let build = |isl: f64, prefix_pool, endpoint| {
+        let shape = SyntheticDataset { turns: constant(1.0), prefix_pool, ..synthetic(6, constant(isl)) };
+        let context = OpenContext { apply_chat_template: true, endpoint, ..context(&tokenizer) };
+        build_all(&*open(&config(DatasetSource::Synthetic(shape)), &context).unwrap())
+    };
+    let mut all = 0;
+    for conversation in build(60.0, None, EndpointKind::Chat) {
+        let prompt = text(&conversation.turns[0]);
+        let messages = serde_json::json!([{"role": "user", "content": prompt}]).to_string();
+        let rendered = template.render(&messages, None, true).unwrap();
+        // The cost of wrapping is a mean: where words meet the template one token may come or go.
+        let seen = tokenizer.count(&rendered);
+        assert!(seen.abs_diff(60) <= 2, "a server sees {seen} tokens");
+        assert!(tokenizer.count(prompt) < 55);
+        all += seen;
+    }
+    assert!(all.abs_diff(6 * 60) <= 6, "{all} in 6 prompts");
+    // Something is left of a prompt, unless a prefix is.
+    let tokens = |conversations: Vec<Conversation>| tokenizer.count(text(&conversations[0].turns[0]));
+    assert_eq!(tokens(build(3.0, None, EndpointKind::Chat)), 1);
+    assert_eq!(tokens(build(3.0, Some((1, 8)), EndpointKind::Chat)), 8);
+    // A template is for messages.
+    assert_eq!(tokens(build(60.0, None, EndpointKind::Completions)), 59);
 }
 
 #[test]

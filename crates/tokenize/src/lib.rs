@@ -8,6 +8,8 @@ mod chat;
 pub mod corpus;
 mod error;
 mod files;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod hub_cache;
 mod huggingface;
 pub mod numpy;

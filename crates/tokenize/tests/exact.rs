@@ -25,11 +25,16 @@ fn check(corpus: &Corpus, tally: &mut Tally, text: &Text, n: u64) {
 }
 
 fn exact(kind: CorpusKind, tokenizer: &Tokenizer) {
+    exact_for(kind, tokenizer, 12);
+}
+
+/// With `each` texts of every small length.
+fn exact_for(kind: CorpusKind, tokenizer: &Tokenizer, each: u64) {
     let corpus = Corpus::open(kind, tokenizer);
     let family = Streams::new(3, "exact");
     let mut tally = Tally { texts: 0, wrong: 0 };
     for n in lengths() {
-        for item in 0..if n < 200 { 12 } else { 2 } {
+        for item in 0..if n < 200 { each } else { each.min(2) } {
             let mut rng = family.at(n * 100 + item);
             check(&corpus, &mut tally, &corpus.exact_text(&mut rng, n), n);
         }
@@ -45,9 +50,24 @@ fn exact(kind: CorpusKind, tokenizer: &Tokenizer) {
     assert!(tally.wrong * 1000 <= tally.texts, "{} of {} texts are not exact", tally.wrong, tally.texts);
 }
 
+fn opened(name: &str) -> Tokenizer {
+    let folder = format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"));
+    Tokenizer::open(&folder, &OpenOptions::default()).unwrap()
+}
+
 fn small() -> Tokenizer {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/byte-bpe");
-    Tokenizer::open(folder, &OpenOptions::default()).unwrap()
+    opened("byte-bpe")
+}
+
+/// Tokens of these are not bytes put one after the other, so every text is tokenised again whole.
+#[test]
+fn texts_are_exact_through_sentencepiece() {
+    for name in ["sentencepiece-unigram", "sentencepiece-bpe"] {
+        let tokenizer = opened(name);
+        for kind in [CorpusKind::Sonnet, CorpusKind::Coding, CorpusKind::Random] {
+            exact_for(kind, &tokenizer, 1);
+        }
+    }
 }
 
 #[test]

@@ -37,6 +37,31 @@ fn inputs_and_bodies_do_not_depend_on_threads() {
 }
 
 #[test]
+fn lengths_random_prompts_and_rankings_do_not_depend_on_threads() {
+    for line in [
+        "--seq-dist 8|3,4|2:40;30|9,6:60 --conversation-turn-mean 2 --num-prefix-prompts 2 --prefix-prompt-length 9",
+        "--isl 20 --osl 5 --random-range-ratio 0.5 --prompt-corpus random",
+        "--isl 20 --osl 5 --random-range-ratio 0.5 --random-corpus-style sglang --prompt-corpus random \
+         --num-prefix-prompts 2 --prefix-prompt-length 9",
+        "--endpoint-type nim-rankings --rankings-passages-mean 3 --rankings-passages-stddev 1 \
+         --rankings-passages-prompt-token-mean 9 --rankings-query-prompt-token-mean 5",
+    ] {
+        let run = |threads: u32| {
+            let place = Place::new();
+            let line = format!(
+                "{line} --random-seed 11 --concurrency 5 --num-conversations 12 --export-level raw \
+                 --workers-max {threads} --record-processors {threads}"
+            );
+            place.run("mock://?ttft=1ms&itl=0&tokens=3", &line).with_code(0);
+            (place.results().text("inputs.json"), bodies(&place.results()))
+        };
+        let one = run(1);
+        assert!(one.1.len() >= 12, "{line}");
+        assert_eq!(one, run(3), "{line}");
+    }
+}
+
+#[test]
 fn another_seed_gives_another_load() {
     let inputs = |seed: &str| {
         let place = Place::new();
@@ -53,13 +78,19 @@ fn another_seed_gives_another_load() {
 /// A seed that was not given is drawn and recorded, so that the run can be repeated.
 #[test]
 fn a_seed_that_was_drawn_is_recorded_and_repeats_the_run() {
+    for line in ["--isl 30", "--isl 30 --osl 4 --prompt-corpus random --random-range-ratio 0.5"] {
+        seed_repeats(line);
+    }
+}
+
+fn seed_repeats(line: &str) {
     let place = Place::new();
-    place.run("mock://?ttft=1ms&tokens=2", "--request-count 3 --isl 30").with_code(0);
+    place.run("mock://?ttft=1ms&tokens=2", &format!("--request-count 3 {line}")).with_code(0);
     let results = place.results();
     let seed = results.summary()["run_info"]["random_seed"].as_u64().unwrap();
     let again = Place::new();
     again
-        .run("mock://?ttft=1ms&tokens=2", &format!("--request-count 3 --isl 30 --random-seed {seed}"))
+        .run("mock://?ttft=1ms&tokens=2", &format!("--request-count 3 {line} --random-seed {seed}"))
         .with_code(0);
     // The ids are new: without a seed they tell runs apart.
     let payloads = |results: &Results| -> Vec<String> {

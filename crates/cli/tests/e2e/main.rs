@@ -28,4 +28,5 @@ mod schema;
 mod secrets;
 mod stored;
 mod support;
+mod tokenizers;
 mod trace_faults;

@@ -273,7 +273,7 @@ const REFUSED: &[(&str, &[&str])] = &[
         "--input-file @mooncake_hash.jsonl --prompt-corpus random",
         &["--prompt-corpus random", "mooncake_trace"],
     ),
-    ("--video-batch-size 2", &["--video-batch-size", "not supported yet"]),
+    ("--video-batch-size 2", &["--video-batch-size", "--video-width"]),
     ("--osl-stddev 1", &["--osl-stddev", "--osl"]),
     ("--isl 0", &["--isl"]),
     ("--batch-size 0", &["--batch-size"]),

@@ -31,7 +31,8 @@ pub(super) struct Plan {
 }
 
 /// The plan, where prompts are to be those of another benchmark, and what is to be said of it. `overhead` tokens are
-/// added by the server to the first prompt of a conversation.
+/// added by the server to the first prompt of a conversation. A seed that was drawn is used like one that was given, so
+/// that the run can be repeated with it.
 pub(super) fn plan(
     shape: &SyntheticDataset,
     corpus: Option<CorpusChoice>,
@@ -39,7 +40,7 @@ pub(super) fn plan(
     overhead: u64,
 ) -> (Option<Plan>, Vec<Note>) {
     let Lengths::Range(range) = shape.lengths else { return (None, Vec::new()) };
-    if corpus != Some(CorpusChoice::Random) || !context.seed_given {
+    if corpus != Some(CorpusChoice::Random) {
         return (None, Vec::new());
     }
     let style = shape.random_style;
@@ -49,11 +50,11 @@ pub(super) fn plan(
             RandomStyle::Vllm => "vllm",
             RandomStyle::Sglang => "sglang",
         };
-        return (None, vec![Note::NotImitated { benchmark }]);
+        return (None, if context.seed_given { vec![Note::NotImitated { benchmark }] } else { Vec::new() });
     };
     let seed = context.seed;
     let mut notes = Vec::new();
-    if style == RandomStyle::Sglang && seed > u64::from(u32::MAX) {
+    if style == RandomStyle::Sglang && seed > u64::from(u32::MAX) && context.seed_given {
         notes.push(Note::SeedFolded { seed, folded: folded(seed) });
     }
     let special = context.tokenizer.map_or(0, Tokenizer::num_special_tokens_to_add);

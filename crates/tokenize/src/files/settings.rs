@@ -93,8 +93,12 @@ impl Settings {
     /// number of the first token that has none yet.
     pub(crate) fn added_tokens(&self, known: &HashMap<String, u32>, next: u32) -> Result<Vec<Added>, String> {
         let mut found: Vec<Added> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut free = next;
         let mut keep = |token: Added| {
-            if !token.text.is_empty() && !found.iter().any(|other| other.text == token.text) {
+            if !token.text.is_empty() && !places.contains_key(&token.text) {
+                places.insert(token.text.clone(), found.len());
+                free = free.max(token.number + 1);
                 found.push(token);
             }
         };
@@ -130,16 +134,14 @@ impl Settings {
                 object.get("additional_special_tokens").and_then(Value::as_array).into_iter().flatten();
             named.extend(more.filter_map(|token| text_of(token).map(str::to_owned)));
         }
-        let mut free = next;
         for text in named {
-            if let Some(token) = found.iter_mut().find(|token| token.text == text) {
-                token.special = true;
+            if let Some(place) = places.get(&text) {
+                found[*place].special = true;
                 continue;
             }
-            let number = known.get(&text).copied().unwrap_or_else(|| {
-                free = found.iter().map(|token| token.number + 1).max().unwrap_or(0).max(free);
-                free
-            });
+            let number = known.get(&text).copied().unwrap_or(free);
+            free = free.max(number + 1);
+            places.insert(text.clone(), found.len());
             found.push(plain(&text, number, true));
         }
         found.sort_by_key(|token| token.number);
