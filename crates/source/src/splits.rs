@@ -90,52 +90,78 @@ fn is_data(file: &str) -> bool {
     ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Whether a path fits a pattern: `*` and `?` stay within a folder, `**` does not.
-fn matches(pattern: &[u8], path: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    // Where the last star of either kind was, and what it has eaten so far: each is tried once per byte.
-    let mut shallow: Option<(usize, usize)> = None;
-    let mut deep: Option<(usize, usize)> = None;
-    loop {
-        match pattern.get(p) {
-            Some(b'*') if pattern.get(p + 1) == Some(&b'*') => {
-                p += 2;
-                // `**/` is also no folder at all.
-                if pattern.get(p) == Some(&b'/') && matches(&pattern[p + 1..], &path[t..]) {
-                    return true;
-                }
-                (deep, shallow) = (Some((p, t)), None);
-                continue;
-            }
-            Some(b'*') => {
-                p += 1;
-                shallow = Some((p, t));
-                continue;
-            }
-            Some(b'?') if path.get(t).is_some_and(|byte| *byte != b'/') => {
-                (p, t) = (p + 1, t + 1);
-                continue;
-            }
-            Some(byte) if *byte != b'?' && path.get(t) == Some(byte) => {
-                (p, t) = (p + 1, t + 1);
-                continue;
-            }
-            None if t == path.len() => return true,
-            _ => {}
-        }
-        let next = shallow.filter(|(_, eaten)| path.get(*eaten).is_some_and(|byte| *byte != b'/'));
-        (p, t) = match (next, deep) {
-            (Some((after, eaten)), _) => {
-                shallow = Some((after, eaten + 1));
-                (after, eaten + 1)
-            }
-            (None, Some((after, eaten))) if eaten < path.len() => {
-                (deep, shallow) = (Some((after, eaten + 1)), None);
-                (after, eaten + 1)
-            }
-            _ => return false,
+/// A piece of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece {
+    Byte(u8),
+    /// One byte of a name.
+    One,
+    /// Bytes of a name.
+    Some,
+    /// Any bytes.
+    All,
+    /// Folders, each with its slash.
+    Folders,
+}
+
+fn pieces(mut pattern: &[u8]) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(pattern.len());
+    while let Some(first) = pattern.first() {
+        let (piece, length) = match first {
+            b'*' if pattern.starts_with(b"**/") => (Piece::Folders, 3),
+            b'*' if pattern.starts_with(b"**") => (Piece::All, 2),
+            b'*' => (Piece::Some, 1),
+            b'?' => (Piece::One, 1),
+            byte => (Piece::Byte(*byte), 1),
         };
+        pieces.push(piece);
+        pattern = &pattern[length..];
     }
+    pieces
+}
+
+/// Whether a path fits a pattern: `*` and `?` stay within a folder, `**` does not. All ways to read the pattern are
+/// followed at once, so that no pattern takes longer than its length for each byte.
+fn matches(pattern: &[u8], path: &[u8]) -> bool {
+    let pieces = pieces(pattern);
+    // Which pieces may come next, and which folders are being passed.
+    let mut next = vec![false; pieces.len() + 1];
+    let mut inside = vec![false; pieces.len()];
+    next[0] = true;
+    let enter = |next: &mut [bool], inside: &mut [bool]| {
+        for (at, piece) in pieces.iter().enumerate() {
+            if next[at] && matches!(piece, Piece::Some | Piece::All | Piece::Folders) {
+                next[at + 1] = true;
+                inside[at] |= *piece == Piece::Folders;
+            }
+        }
+    };
+    enter(&mut next, &mut inside);
+    for byte in path {
+        let mut after = vec![false; next.len()];
+        for (at, piece) in pieces.iter().enumerate() {
+            let fits = match piece {
+                Piece::Byte(wanted) => byte == wanted,
+                Piece::One => *byte != b'/',
+                Piece::Some => {
+                    after[at] |= next[at] && *byte != b'/';
+                    false
+                }
+                Piece::All => {
+                    after[at] |= next[at];
+                    false
+                }
+                Piece::Folders => {
+                    after[at + 1] |= inside[at] && *byte == b'/';
+                    false
+                }
+            };
+            after[at + 1] |= next[at] && fits;
+        }
+        next = after;
+        enter(&mut next, &mut inside);
+    }
+    next[pieces.len()]
 }
 
 #[cfg(test)]
@@ -199,7 +225,37 @@ mod tests {
         {
             assert!(!fits(pattern, path), "{pattern} {path}");
         }
-        // No pattern takes time beyond the product of the lengths.
         assert!(!fits(&format!("{}c", "*a".repeat(40)), &"a".repeat(2000)));
+        assert!(!fits(&format!("{}c", "**/a*".repeat(40)), &"a/".repeat(1000)));
+    }
+
+    /// What a pattern means, tried byte by byte.
+    fn slowly(pattern: &[u8], path: &[u8]) -> bool {
+        let Some(first) = pattern.first() else { return path.is_empty() };
+        if pattern.starts_with(b"**/") {
+            let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at + 1);
+            return std::iter::once(0).chain(slashes).any(|at| slowly(&pattern[3..], &path[at..]));
+        }
+        if *first == b'*' {
+            let deep = pattern.starts_with(b"**");
+            let rest = &pattern[if deep { 2 } else { 1 }..];
+            let most = if deep {
+                path.len()
+            } else {
+                path.iter().position(|byte| *byte == b'/').unwrap_or(path.len())
+            };
+            return (0..=most).any(|at| slowly(rest, &path[at..]));
+        }
+        path.first().is_some_and(|byte| {
+            (byte == first || (*first == b'?' && *byte != b'/')) && slowly(&pattern[1..], &path[1..])
+        })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_pattern_means_the_same_all_at_once(pattern in "[ab*?/]{0,9}", path in "[ab/]{0,9}") {
+            let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
+            proptest::prop_assert_eq!(matches(pattern, path), slowly(pattern, path));
+        }
     }
 }
