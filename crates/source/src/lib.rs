@@ -51,5 +51,5 @@ pub use settings::{
 };
 pub use shards::{is_parquet, is_skipped};
 pub use sources::{Leading, Local, Presence, Sources};
-pub use splits::{CONVERTED, converted_files, known_subsets, split_files};
+pub use splits::{CONVERTED, converted_files, known_subsets, named_files, split_files};
 pub use transfer::sha256_of_file;

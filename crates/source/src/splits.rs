@@ -48,6 +48,36 @@ pub fn converted_files(files: &[&str], subset: Option<&str>, split: &str) -> Vec
     found
 }
 
+/// Words in names of files that belong to other splits than `train`.
+const OTHER_SPLITS: [&str; 5] = ["test", "valid", "val", "dev", "eval"];
+
+/// The files of a split where nothing says which they are: those called like the split; for `train` else all that are not
+/// called like another split. Of a subset only those in its folder.
+pub fn named_files(files: &[&str], subset: Option<&str>, split: &str) -> Vec<String> {
+    let folder = subset.map(|subset| format!("{subset}/"));
+    let here = |file: &str| {
+        let path = folder.as_ref().map_or(Some(file), |folder| file.strip_prefix(folder.as_str()));
+        path.filter(|path| is_data(path) && !path.split('/').any(|part| part.starts_with(['.', '_'])))
+            .map(str::to_ascii_lowercase)
+    };
+    let words = |path: &str| -> Vec<String> {
+        path.split(|letter: char| !letter.is_ascii_alphabetic()).map(str::to_owned).collect()
+    };
+    let all: Vec<(&str, Vec<String>)> =
+        files.iter().filter_map(|file| Some((*file, words(&here(file)?)))).collect();
+    let of = |keep: &dyn Fn(&[String]) -> bool| {
+        let mut found: Vec<String> =
+            all.iter().filter(|(_, words)| keep(words)).map(|(file, _)| (*file).to_owned()).collect();
+        found.sort_unstable();
+        found
+    };
+    let found = of(&|words| words.iter().any(|word| word == split));
+    if found.is_empty() && split == "train" {
+        return of(&|words| !words.iter().any(|word| OTHER_SPLITS.contains(&word.as_str())));
+    }
+    found
+}
+
 /// The subsets and splits that a card or the folders of converted files name, for messages: `main`.
 pub fn known_subsets(card: &str) -> Vec<String> {
     card::subsets(card).into_iter().map(|subset| subset.name).collect()
@@ -205,6 +235,17 @@ mod tests {
         assert_eq!(converted_files(&files, None, "test"), ["a/test/0000.parquet", "a/test/0001.parquet"]);
         assert_eq!(converted_files(&files, Some("b"), "test"), ["b/test/0000.parquet"]);
         assert!(converted_files(&files, Some("c"), "test").is_empty());
+    }
+
+    #[test]
+    fn files_that_nothing_declares_are_known_by_their_names() {
+        let files =
+            ["README.md", "b.jsonl", "a.jsonl", "data/my-test.json", ".cache/train.json", "sub/x.parquet"];
+        assert_eq!(named_files(&files, None, "train"), ["a.jsonl", "b.jsonl", "sub/x.parquet"]);
+        assert_eq!(named_files(&files, None, "test"), ["data/my-test.json"]);
+        assert_eq!(named_files(&files, Some("sub"), "train"), ["sub/x.parquet"]);
+        assert_eq!(named_files(&["train.jsonl", "extra.jsonl"], None, "train"), ["train.jsonl"]);
+        assert!(named_files(&files, Some("none"), "train").is_empty());
     }
 
     #[test]

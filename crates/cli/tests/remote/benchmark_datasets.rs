@@ -16,11 +16,25 @@ fn data(name: &str) -> Vec<u8> {
 fn hub() -> StubHub {
     let sharegpt = data("../../../dataset/tests/data/public/sharegpt_sample.json");
     let file = "lfs:ShareGPT_V3_unfiltered_cleaned_split.json";
-    StubHub::start(&[("anon8231489123/ShareGPT_Vicuna_unfiltered", StubRepo::new(&[(file, &sharegpt)]))])
+    StubHub::start(&[
+        ("anon8231489123/ShareGPT_Vicuna_unfiltered", StubRepo::new(&[(file, &sharegpt)])),
+        ("Exgentic/agent-llm-traces", sessions("v1", "70036b93a04e61b0ea2706a68b962f4f26774587")),
+        ("Exgentic/agent-llm-traces-v2", sessions("v2", "4b8ad4ab198438e5a170f9171c19c6a2cf7c1814")),
+    ])
+}
+
+/// Recorded agent sessions, at this commit alone.
+fn sessions(version: &str, commit: &str) -> StubRepo {
+    let rows = data(&format!("../../../dataset/tests/data/public/exgentic_{version}_sample.parquet"));
+    let mut repo = StubRepo::new(&[("lfs:data/train-00000-of-00001.parquet", &rows)]);
+    let files = repo.commits.remove(&repo.refs["main"]).unwrap();
+    repo.commits.insert(commit.to_owned(), files);
+    repo.refs.clear();
+    repo
 }
 
 /// The documented name, the arguments that ask for it, and the requests that are sent.
-const ROWS: [(&str, &str, f64); 7] = [
+const ROWS: [(&str, &str, f64); 9] = [
     ("Synthetic Text", "--isl 20 --request-count 2", 2.0),
     ("Synthetic Audio", "--isl 5 --audio-length-mean 0.1 --request-count 2", 2.0),
     ("Synthetic Images", "--isl 5 --image-width-mean 8 --image-height-mean 8 --request-count 2", 2.0),
@@ -32,6 +46,8 @@ const ROWS: [(&str, &str, f64); 7] = [
         3.0,
     ),
     ("ShareGPT", "--public-dataset sharegpt --request-count 2", 2.0),
+    ("Exgentic", "--public-dataset exgentic --request-count 2", 2.0),
+    ("Exgentic v2", "--public-dataset exgentic_v2 --request-count 2", 2.0),
 ];
 
 /// A machine with the files that the rows name.

@@ -148,6 +148,7 @@ fn the_files_of_a_split_are_found_in_every_layout() {
         ("the card", repo(card, &[("odd/x.parquet", parquet(0)), ("main/test-0.parquet", parquet(50))])),
         ("the folder of the subset", repo("", &[("main/test-0.parquet", parquet(0))])),
         ("the folder data", repo("# no front matter\n", &[("data/test-0.parquet", parquet(0))])),
+        ("a file called like the split", repo("", &[("main/my.test.jsonl", lines.clone().into_bytes())])),
         ("lines", repo("", &[("data/test-0.jsonl", lines.into_bytes())])),
         ("an array", repo("", &[("data/test-0.json", array.into_bytes())])),
         ("converted", {

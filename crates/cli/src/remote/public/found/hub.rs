@@ -7,7 +7,7 @@ use aiperf_config::PublicDataset;
 use aiperf_dataset::public::{Place, PublicSet, Shard};
 use aiperf_source::{
     CONVERTED, HubFiles, LocalFile, Problem, RepoKind, SourceError, Sources, converted_files, known_subsets,
-    split_files,
+    named_files, split_files,
 };
 use serde_json::Value;
 
@@ -74,21 +74,26 @@ impl OfHub {
             Some(subset) => format!("the split {} of the subset {subset}", set.split),
             None => format!("the split {}", set.split),
         };
-        let known = known_subsets(&card);
-        let commit = files.commit().to_owned();
+        let mut known = known_subsets(&card);
         match sources.hub_files(RepoKind::Dataset, &repo, Some(CONVERTED), "") {
             Ok(converted) => {
                 let names: Vec<&str> = converted.files().map(|(name, _)| name).collect();
                 let shards = converted_files(&names, subset.as_deref(), set.split);
-                let known = if known.is_empty() { folders(&names) } else { known };
-                found(converted, shards).with_shards(what, &known)
+                if !shards.is_empty() {
+                    return Ok(found(converted, shards));
+                }
+                if known.is_empty() {
+                    known = folders(&names);
+                }
             }
-            // The branch is not there, or was not downloaded before.
-            Err(SourceError { problem: Problem::RevisionNotFound(_) | Problem::NotFound { .. }, .. }) => {
-                Err(missing(&repo, &commit, &what(), &known))
-            }
-            Err(error) => Err(located(error)),
+            // The branch is not there.
+            Err(SourceError { problem: Problem::RevisionNotFound(_) | Problem::NotFound { .. }, .. }) => {}
+            // It was not downloaded before; nor was it needed, if the files tell by their names.
+            Err(SourceError { problem: Problem::Offline(_), .. }) => {}
+            Err(error) => return Err(located(error)),
         }
+        let shards = named_files(&names, subset.as_deref(), set.split);
+        found(files, shards).with_shards(what, &known)
     }
 
     fn with_shards(self, what: impl FnOnce() -> String, known: &[String]) -> Result<OfHub, SourceError> {
