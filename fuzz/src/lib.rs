@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use aiperf_config::{EndpointKind, FileFormat, fuzz_length_pairs};
 use aiperf_dataset::fuzz::{
-    fuzz_columns, fuzz_detect, fuzz_format, fuzz_from_run, fuzz_records, fuzz_rows, fuzz_span,
+    fuzz_columns, fuzz_detect, fuzz_format, fuzz_from_run, fuzz_picture, fuzz_records, fuzz_rows, fuzz_sound,
+    fuzz_span,
 };
 use aiperf_endpoint::fuzzing;
 use aiperf_source::fuzz::{fuzz_listing, fuzz_manifest, fuzz_names, fuzz_reference};
@@ -36,7 +37,7 @@ const SETTINGS: &str = "crates/tokenize/tests/data/byte-bpe";
 const ANSWERS: &str = "crates/endpoint/tests/corpus";
 
 /// Targets that are no loaders: one line each.
-const OTHERS: [Target; 18] = [
+const OTHERS: [Target; 20] = [
     Target { name: "detect", seeds: DATA, run: Run::Bytes(fuzz_detect) },
     Target { name: "records", seeds: DATA, run: Run::Bytes(fuzz_records) },
     Target { name: "columns", seeds: DATA, run: Run::Bytes(fuzz_columns) },
@@ -51,6 +52,8 @@ const OTHERS: [Target; 18] = [
     Target { name: "manifest", seeds: "fuzz/corpus/manifest", run: Run::Bytes(fuzz_manifest) },
     Target { name: "reference", seeds: "fuzz/corpus/reference", run: Run::Text(fuzz_reference) },
     Target { name: "names", seeds: "fuzz/corpus/names", run: Run::Text(fuzz_names) },
+    Target { name: "picture", seeds: "fuzz/corpus/picture", run: Run::Bytes(fuzz_picture) },
+    Target { name: "sound", seeds: "crates/dataset/tests/data/public", run: Run::Bytes(fuzz_sound) },
     Target { name: "compressed", seeds: ANSWERS, run: Run::Bytes(fuzzing::compressed) },
     Target { name: "length_pairs", seeds: "fuzz/corpus/length_pairs", run: Run::Text(fuzz_length_pairs) },
     Target { name: "sentencepiece", seeds: MODELS, run: Run::Bytes(fuzz_sentencepiece) },

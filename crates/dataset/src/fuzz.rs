@@ -7,6 +7,8 @@ use std::sync::Arc;
 use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Synthesis};
 use aiperf_tokenize::Tokenizer;
 
+use crate::media::picture::Picture;
+use crate::media::sound::Sound;
 use crate::parquet::{Cells, Table, Writer};
 use crate::source::{Records, SourceFile};
 use crate::{Files, Len, OpenContext, PhaseChoice, Survey, open};
@@ -238,6 +240,30 @@ pub fn fuzz_rows(bytes: &[u8]) {
             let _ = std::fs::remove_file(store);
         }
     });
+}
+
+/// Reads a picture, and writes it anew in another size.
+///
+/// # Panics
+/// When a picture that was read is not one that can be written.
+pub fn fuzz_picture(bytes: &[u8]) {
+    let head = Picture::check_head(bytes);
+    let Ok(picture) = Picture::decode(bytes) else { return };
+    assert_eq!(head, Ok(()), "what can be read has a head that can be read");
+    let small = picture.resized(picture.width.min(40), 3);
+    assert!(small.jpeg().is_ok());
+    assert_eq!(Picture::decode(&small.stored_png()), Ok(small));
+}
+
+/// Reads a clip, and writes it anew.
+///
+/// # Panics
+/// When a clip is longer than was asked for, or is another one when it is read again.
+pub fn fuzz_sound(bytes: &[u8]) {
+    const LONGEST: f64 = 2.0;
+    let Ok(sound) = Sound::decode(bytes.to_vec(), LONGEST) else { return };
+    assert!(sound.seconds() <= LONGEST);
+    assert_eq!(Sound::decode(sound.wav(), LONGEST), Ok(sound));
 }
 
 fn with_file(bytes: &[u8], ending: &str, read: impl FnOnce(&Path)) {
@@ -483,6 +509,52 @@ mod tests {
                 let bytes = damaged(files[file].clone(), &changes, cut);
                 fuzz_columns(&bytes);
                 fuzz_rows(&bytes);
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    /// Files below the root of the repository.
+    fn files(names: &[&str]) -> Vec<Vec<u8>> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        names.iter().map(|name| std::fs::read(root.join(name)).unwrap()).collect()
+    }
+
+    #[test]
+    fn no_damage_to_a_picture_brings_its_reader_down() {
+        let names = [
+            "rgb.png",
+            "pal8.png",
+            "rgba16.png",
+            "interlaced.png",
+            "yuv420.jpg",
+            "progressive.jpg",
+            "cmyk.jpg",
+        ]
+        .map(|name| format!("fuzz/corpus/picture/{name}"));
+        let files = files(&names.each_ref().map(String::as_str));
+        for file in &files {
+            assert!(Picture::decode(file).is_ok());
+        }
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(600));
+        runner
+            .run(&(0..files.len(), changes()), |(file, (changes, cut))| {
+                fuzz_picture(&damaged(files[file].clone(), &changes, cut));
+                Ok(())
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn no_damage_to_a_clip_brings_its_reader_down() {
+        let names =
+            ["flac", "mp3", "opus"].map(|name| format!("crates/dataset/tests/data/public/tone.{name}"));
+        let mut files = files(&names.each_ref().map(String::as_str));
+        files.push(Sound::decode(files[0].clone(), 1.0).unwrap().wav());
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(200));
+        runner
+            .run(&(0..files.len(), changes()), |(file, (changes, cut))| {
+                fuzz_sound(&damaged(files[file].clone(), &changes, cut));
                 Ok(())
             })
             .unwrap();
