@@ -100,7 +100,7 @@ fn later(out: &mut String) {
     out.push_str("\nNot supported yet:\n");
     let mut features: Vec<Later> = Vec::new();
     for flag in flags::all() {
-        let value_feature = flag.later.map(|(feature, _)| feature);
+        let value_feature = flag.later.filter(|(_, values)| !values.is_empty()).map(|(feature, _)| feature);
         let flag_feature = match flag.status {
             Status::NotYet(feature) => Some(feature),
             _ => None,
