@@ -266,13 +266,18 @@ impl Sources {
     ) -> Result<T, SourceError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let result = match runtime {
-            Ok(runtime) => runtime.block_on(async {
-                tokio::select! {
-                    biased;
-                    () = self.stop.wait() => Err(Problem::Interrupted),
-                    result = work => result,
-                }
-            }),
+            Ok(runtime) => {
+                let result = runtime.block_on(async {
+                    tokio::select! {
+                        biased;
+                        () = self.stop.wait() => Err(Problem::Interrupted),
+                        result = work => result,
+                    }
+                });
+                // A name that is being looked up, or a program that is asked for credentials, is not waited for.
+                runtime.shutdown_background();
+                result
+            }
             Err(error) => Err(Problem::Connect { host: "the network".into(), cause: error.to_string() }),
         };
         result.map_err(|problem| problem.about(name))

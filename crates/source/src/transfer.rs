@@ -20,8 +20,8 @@ use crate::temp::TempFile;
 const BUFFERS: usize = 16;
 /// A stream of unknown length ends when less than this is free.
 const KEEP_FREE: u64 = 1 << 30;
-/// Progress is told after so many bytes.
-const STEP: u64 = 1 << 20;
+/// Progress is told after so many bytes: often enough for a line every ten seconds on a slow line, too.
+const STEP: u64 = 1 << 16;
 /// Free space is looked at after so many bytes of a stream of unknown length.
 const LOOK: u64 = 64 << 20;
 

@@ -255,7 +255,7 @@ pub(crate) fn check_first_record(
     } else {
         match crate::commands::first_record(path, format, block_size) {
             Ok(()) => return Ok(()),
-            Err(fault) => fault.to_string(),
+            Err(fault) => as_published(&fault.to_string(), plan, path),
         }
     };
     Err(Problem::Unreadable {
@@ -264,6 +264,15 @@ pub(crate) fn check_first_record(
             .into(),
     }
     .about(plan.reference.redacted()))
+}
+
+/// A fault with the names that the files have in their source, not those of a cache.
+fn as_published(fault: &str, plan: &Plan, path: &Path) -> String {
+    let here = path.display().to_string();
+    match plan.paths().next() {
+        Some(published) if !plan.is_folder() => fault.replace(&here, &published),
+        _ => fault.replace(&format!("{here}/"), "").replace(&here, &plan.reference.redacted()),
+    }
 }
 
 /// Whether a file of lines is compressed, and what it begins with is larger than any record: it is not decompressed.

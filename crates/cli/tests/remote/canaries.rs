@@ -123,7 +123,7 @@ fn signatures_of_urls_stay_secret_in_every_outcome() {
         &["profile", "--model", "m", "--url", "mock://", "--input-file", &url("x"), "--no-such-flag", "1"],
         &["profile", "--model", "m", "--url", "mock://", "--input-file", &url("x"), "--concurrency", "none"],
     ] {
-        seen.run(&machine, arguments, if arguments[0] == "analyze-trace" { 1 } else { 2 });
+        seen.run(&machine, arguments, if arguments[0] == "analyze-trace" { 0 } else { 2 });
     }
     // One that asks for another attempt at once is cut three times.
     assert!(

@@ -223,6 +223,27 @@ fn whoever_waits_goes_on_when_the_other_is_killed() {
     assert_eq!(machine.cached(), TRACE);
 }
 
+#[test]
+fn an_interrupt_does_not_wait_for_a_program_that_is_asked_for_credentials() {
+    let mut machine = Machine::bare();
+    let config = machine.home.path().join("config");
+    let script = "[default]\ncredential_process = touch started; sleep 30; touch ended\n";
+    std::fs::write(&config, script).unwrap();
+    machine.set("AWS_CONFIG_FILE", config.to_str().unwrap());
+    machine.set("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9");
+    machine.set("AWS_EC2_METADATA_DISABLED", "true");
+    let child = machine.start(&["dataset", "fetch", "s3://traces/x.jsonl"]);
+    while !machine.home.path().join("started").exists() {
+        std::thread::yield_now();
+    }
+    let interrupted = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(interrupted, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("it was interrupted"), "{}", stderr(&output));
+    assert!(!machine.home.path().join("ended").exists());
+}
+
 /// The same on the Hub, whose files others fetch, too.
 #[test]
 fn a_killed_transfer_from_the_hub_is_never_taken_for_a_file() {

@@ -227,6 +227,8 @@ fn what_goes_wrong_with_a_download() {
         ("bad/x.jsonl", TRACE),
         ("other/aiperf.json", other.as_bytes()),
         ("other/x.jsonl", TRACE),
+        ("folder/aiperf.json", b"{\"path\": \"d\", \"format\": \"raw_payload\"}"),
+        ("folder/d/a.jsonl", b"no body\n"),
     ]);
     let server = Server::start(|request| {
         let whole = Answer::file(request, &TRACE.into()).with("ETag", "W/\"a\"");
@@ -246,7 +248,20 @@ fn what_goes_wrong_with_a_download() {
         &machine,
         &[
             row("s3://traces/bad/", met, "sha256 does not match: bad/x.jsonl has ", "Tell the publisher", 2),
-            row("s3://traces/other/", met, "does not look like single_turn", "Choose another format", 2),
+            row(
+                "s3://traces/other/",
+                met,
+                "does not look like single_turn: other/x.jsonl",
+                "Choose another format",
+                2,
+            ),
+            row(
+                "s3://traces/folder/",
+                met,
+                "does not look like raw_payload: a.jsonl",
+                "Choose another format",
+                2,
+            ),
             row(url("/new"), met, "changed after AIPerf pinned its version", "Run again", 1),
             row(url("/short"), met, "the transfer was cut short: ", "Run again", 1),
         ],

@@ -120,6 +120,14 @@ fn each_refusal_of_the_hub_has_its_own_error() {
     for reference in ["hf://org/private/x.jsonl", "hf://org/gated/x.jsonl"] {
         machine.access(reference, &with("single_turn")).unwrap();
     }
+    // Refused without a code: by what the token may do, or by its absence.
+    hub.fault(|request| request.path().contains("/revision/").then(|| Answer::status(403)));
+    let error = refused(&machine, "hf://org/public/x.jsonl");
+    assert!(error.contains("the Hub refused datasets/org/public with the Hub token"), "{error}");
+    assert!(error.contains("Give the token of HF_TOKEN permission to read the repository"), "{error}");
+    machine.set("HF_TOKEN", "");
+    let error = refused(&machine, "hf://org/public/x.jsonl");
+    assert!(error.contains("without a token. Set HF_TOKEN to a token that may read"), "{error}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod aws;
 mod documents;
 mod faults;
+mod hostile;
 mod hub;
 mod moto;
 mod python;

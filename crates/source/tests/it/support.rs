@@ -99,6 +99,42 @@ impl Machine {
     }
 }
 
+fn files(machine: &Machine) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![machine.home.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else {
+                found.insert(entry.path(), std::fs::read(entry.path()).unwrap_or_default());
+            }
+        }
+    }
+    found
+}
+
+/// Fetches what must not work: one line, nothing written outside the cache, nothing lost in it, nothing half there.
+pub(crate) fn refused(machine: &Machine, reference: &str, ask: &Ask<'_>) -> SourceError {
+    let before = files(machine);
+    let error = machine.fetch(reference, ask).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("Cannot use ") && text.ends_with('.'), "{text}");
+    assert!(text.chars().all(|c| !c.is_control()), "{text:?}");
+    let after = files(machine);
+    // What a branch is may be another commit by now.
+    for (path, bytes) in before.into_iter().filter(|(path, _)| !path.to_string_lossy().contains("/refs/")) {
+        assert_eq!(after.get(&path), Some(&bytes), "{}", path.display());
+    }
+    let cache = machine.home.path().join(".cache");
+    for path in after.keys() {
+        let name = path.to_string_lossy();
+        assert!(path.starts_with(&cache) && !name.contains("incomplete"), "{name}: {text}");
+        assert!(!name.contains("/https/") && !name.contains("/s3/"), "{name}: {text}");
+    }
+    error
+}
+
 /// A Python with these packages in it, shared by all tests of a target directory.
 pub(crate) fn venv(name: &str, check: &str, packages: &[&str]) -> PathBuf {
     aiperf_test_servers::venv(&tools(), name, check, packages)
