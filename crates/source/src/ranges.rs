@@ -67,12 +67,12 @@ impl Sources {
                 about(Problem::CannotRead { path: path.clone(), cause: error.to_string() })
             })?),
         };
-        // Only digests become part of a path.
+        // Only digests become part of a path. A copy in a snapshot has none, and needs none.
         let etag = entry.etag.as_deref().filter(|etag| promise(etag).is_some());
-        let (Some(etag), Some(size)) = (etag, entry.size) else {
+        let (Some(size), true) = (entry.size, etag.is_some() || whole.is_some()) else {
             return Err(about(Problem::Offline(entry.path.clone())));
         };
-        let folder = self.settings.remote_cache.join("v1/ranges").join(etag);
+        let folder = self.settings.remote_cache.join("v1/ranges").join(etag.unwrap_or_default());
         let kept = Mutex::new(if whole.is_some() { Vec::new() } else { kept_in(&folder, size) });
         let sources = Arc::clone(self);
         Ok(RangedFile {

@@ -109,6 +109,20 @@ fn a_file_that_the_cache_holds_is_read_there() {
 }
 
 #[test]
+fn a_copy_that_no_listing_tells_of_is_read_too() {
+    let hub = hub("data/train.parquet");
+    let mut machine = machine(&hub);
+    machine.set("HF_HUB_DISABLE_SYMLINKS", "1");
+    let (sources, found) = files(&machine);
+    sources.hub_fetch(&found, "data/train.parquet").unwrap();
+    let repo = machine.hub_cache().join("datasets--org--data");
+    std::fs::remove_dir_all(repo.join("trees")).unwrap();
+    std::fs::remove_dir_all(repo.join("blobs")).unwrap();
+    machine.set("HF_HUB_OFFLINE", "1");
+    assert_eq!(read(&machine, "data/train.parquet", 10, 1_000).unwrap(), 0);
+}
+
+#[test]
 fn a_server_that_knows_no_ranges_is_read_from_the_start() {
     let hub = hub("data/train.jsonl");
     hub.fault(|request| {
