@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::cache::hub::HubCache;
 use crate::error::{Problem, SourceError};
-use crate::events::Event;
+use crate::events::{Event, Events};
 use crate::http::{Failure, retrying};
 use crate::hub_files::HubFiles;
 use crate::plan::Plan;
@@ -33,6 +33,8 @@ const TAIL_SHARE: u64 = 64;
 const TAIL_MOST: u64 = 64 << 10;
 /// Bytes that are read ahead where nobody says what is read next.
 const AHEAD: u64 = 4 << 20;
+/// Transfers of fewer bytes are over before anyone could read of them.
+const WORTH_SAYING: u64 = 8 << 20;
 
 /// A file of a repository at a commit, read by ranges; read from the cache where it is there as a whole.
 #[derive(Debug)]
@@ -208,6 +210,7 @@ impl RangedFile {
             return Err(self.about(Problem::Offline(what)));
         }
         let bytes = ranges.iter().map(|range| range.end - range.start).sum();
+        let events = if bytes < WORTH_SAYING { &Events::none() } else { events };
         let disk = |error: io::Error| disk_problem(&settings.remote_cache, &error, REMOTE_CACHE_VARIABLE);
         let work = async {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(disk)?;

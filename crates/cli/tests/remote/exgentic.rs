@@ -312,6 +312,23 @@ fn one_conversation_of_ten_shards_takes_the_footer_and_the_first_row_group_of_th
 }
 
 #[test]
+fn of_lines_no_more_is_fetched_than_is_read_ahead() {
+    let lines: Vec<String> =
+        (0..300).map(|row| session(&format!("s{row}"), "tool_calling", 2).to_string()).collect();
+    let hub = hub_of(V2, &[("train-0.jsonl", lines.join("\n").as_bytes()), ("train-1.jsonl", b"no JSON")]);
+    let machine = Machine::new(&hub);
+    run(&machine, "exgentic_v2", &["--num-conversations", "1"]);
+    let asked: Vec<Range<u64>> = asked(&hub).into_iter().map(|(_, range)| range).collect();
+    assert_eq!(asked, [0..4 << 20]);
+    run(
+        &machine,
+        "exgentic_v2",
+        &["--num-conversations", "1", "--dataset-filter", "source_model=aws/kimi-k2.5"],
+    );
+    assert_eq!(self::asked(&hub).len(), 1, "the same bytes");
+}
+
+#[test]
 fn a_session_of_the_last_of_six_row_groups_takes_the_spans_of_that_one_alone() {
     let rows: Vec<Value> = (0..12)
         .map(|row| session(&format!("s{row}"), if row == 11 { "openai_solo" } else { "tool_calling" }, 2))
