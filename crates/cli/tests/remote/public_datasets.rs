@@ -335,7 +335,7 @@ fn aiperf_1387_a_set_is_fetched_by_the_names_of_its_files_and_not_by_guesses() {
     run(&machine, "spec_al_gsm8k", &["--request-count", "10"]);
     let commit = hub.change(GSM8K, |repo| repo.refs["main"].clone());
     let log = hub.log();
-    let asked: Vec<&str> = log.iter().map(|request| request.path()).collect();
+    let asked: Vec<&str> = log.iter().map(aiperf_test_servers::Request::path).collect();
     for path in asked.iter().filter(|path| path.contains("/resolve/")) {
         // At the commit that was chosen first, and only what lies there and is read.
         assert!(path.contains(&commit), "{path}");

@@ -75,6 +75,7 @@ impl OfHub {
             None => format!("the split {}", set.split),
         };
         let mut known = known_subsets(&card);
+        let mut unknown = None;
         match sources.hub_files(RepoKind::Dataset, &repo, Some(CONVERTED), "") {
             Ok(converted) => {
                 let names: Vec<&str> = converted.files().map(|(name, _)| name).collect();
@@ -89,10 +90,13 @@ impl OfHub {
             // The branch is not there.
             Err(SourceError { problem: Problem::RevisionNotFound(_) | Problem::NotFound { .. }, .. }) => {}
             // It was not downloaded before; nor was it needed, if the files tell by their names.
-            Err(SourceError { problem: Problem::Offline(_), .. }) => {}
+            Err(error) if matches!(error.problem, Problem::Offline(_)) => unknown = Some(error),
             Err(error) => return Err(located(error)),
         }
         let shards = named_files(&names, subset.as_deref(), set.split);
+        if let Some(error) = unknown.filter(|_| shards.is_empty()) {
+            return Err(located(error));
+        }
         found(files, shards).with_shards(what, &known)
     }
 
