@@ -1,6 +1,6 @@
 //! Flags of the group "Conversation Input".
 
-use super::{ABOVE_0, AT_LEAST_0, AT_LEAST_1, Flag, Group, Kind};
+use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, SPREAD, TURNS};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -25,7 +25,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--conversation-turn-mean",
         &["--conversation-turn-mean", "--session-turns-mean"],
         Group::ConversationInput,
-        Kind::Number(AT_LEAST_1),
+        Kind::Number(TURNS),
     )
     .value("N")
     .default("1")
@@ -34,7 +34,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--conversation-turn-stddev",
         &["--conversation-turn-stddev", "--session-turns-stddev"],
         Group::ConversationInput,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(SPREAD),
     )
     .value("N")
     .default("0")

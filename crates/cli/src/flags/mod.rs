@@ -165,7 +165,11 @@ pub struct Bounds {
 const AT_LEAST_0: Bounds = Bounds { min: 0.0, above: false, max: f64::MAX, rule: "a number, 0 or more" };
 /// No model takes more; a prompt beyond this is a slip that would fill the memory.
 const TOKENS: Bounds = Bounds { min: 0.0, above: false, max: 2e7, rule: "a number of tokens, 0 to 20000000" };
-const AT_LEAST_1: Bounds = Bounds { min: 1.0, above: false, max: f64::MAX, rule: "a number, 1 or more" };
+/// More turns or passages than that in one conversation are a slip that would fill the memory, too.
+const TURNS: Bounds = Bounds { min: 1.0, above: false, max: 1e5, rule: "a number of turns, 1 to 100000" };
+const SPREAD: Bounds = Bounds { min: 0.0, above: false, max: 1e5, rule: "a number, 0 to 100000" };
+const PASSAGES: Bounds =
+    Bounds { min: 0.0, above: false, max: 1e5, rule: "a number of passages, 0 to 100000" };
 const ABOVE_0: Bounds = Bounds { min: 0.0, above: true, max: f64::MAX, rule: "a number above 0" };
 const SHARE: Bounds = Bounds { min: 0.0, above: false, max: 1.0, rule: "a share from 0 to 1" };
 const PART: Bounds = Bounds { min: 0.0, above: true, max: 1.0, rule: "a share above 0 and up to 1" };

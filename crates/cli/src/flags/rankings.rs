@@ -1,13 +1,13 @@
 //! Flags of the group "Rankings".
 
-use super::{AT_LEAST_0, Flag, Group, Kind, TOKENS};
+use super::{Flag, Group, Kind, PASSAGES, SPREAD, TOKENS};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "--rankings-passages-mean",
         &["--rankings-passages-mean"],
         Group::Rankings,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(PASSAGES),
     )
     .value("N")
     .default("1")
@@ -16,7 +16,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--rankings-passages-stddev",
         &["--rankings-passages-stddev"],
         Group::Rankings,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(SPREAD),
     )
     .value("N")
     .default("0")

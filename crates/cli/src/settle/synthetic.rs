@@ -2,12 +2,14 @@
 
 use aiperf_config::{EndpointKind, Normal, SyntheticDataset};
 
-use super::dataset::to_u32;
 use super::{Note, lengths, media, rankings, refuse_all};
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
 const DEFAULT_ENTRIES: u64 = 100;
+const MOST_TOKENS: u32 = 20_000_000;
+const MOST_TEXTS: u32 = 100_000;
+const MOST_PREFIXES: u32 = 1_000_000;
 
 pub(super) fn settle(
     typed: &Typed,
@@ -43,7 +45,6 @@ pub(super) fn settle(
             "use --endpoint-type chat, or drop it",
         )?;
     }
-    let count = |flag: &'static str| typed.count(flag).map(to_u32(typed, flag)).transpose();
     if typed.number("--conversation-turn-delay-mean").unwrap_or(0.0) <= 0.0 {
         for flag in ["--conversation-turn-delay-stddev", "--conversation-turn-delay-ratio"] {
             if typed.has(flag) {
@@ -54,8 +55,8 @@ pub(super) fn settle(
             }
         }
     }
-    let shared_system_prompt_length = count("--shared-system-prompt-length")?;
-    let user_context_prompt_length = count("--user-context-prompt-length")?;
+    let shared_system_prompt_length = at_most(typed, "--shared-system-prompt-length", MOST_TOKENS)?;
+    let user_context_prompt_length = at_most(typed, "--user-context-prompt-length", MOST_TOKENS)?;
     Ok(SyntheticDataset {
         entries: entries(typed),
         lengths,
@@ -85,7 +86,7 @@ pub(super) fn entries(typed: &Typed) -> u64 {
 }
 
 fn batch_size(typed: &Typed, kind: EndpointKind) -> Result<u32, UsageError> {
-    let Some(count) = typed.count("--batch-size") else { return Ok(1) };
+    let Some(count) = at_most(typed, "--batch-size", MOST_TEXTS)? else { return Ok(1) };
     let name = typed.name("--batch-size");
     if count == 0 {
         return Err(UsageError::combination(format!("{name} 0 leaves nothing to send"), "give 1 or more"));
@@ -96,7 +97,23 @@ fn batch_size(typed: &Typed, kind: EndpointKind) -> Result<u32, UsageError> {
             format!("use --endpoint-type embeddings or completions, or drop {name}"),
         ));
     }
-    to_u32(typed, "--batch-size")(count)
+    Ok(count)
+}
+
+/// A count that more than `most` of would fill the memory.
+fn at_most(typed: &Typed, flag: &'static str, most: u32) -> Result<Option<u32>, UsageError> {
+    let fits = |count: u64| u32::try_from(count).ok().filter(|count| *count <= most);
+    typed
+        .count(flag)
+        .map(|count| {
+            fits(count).ok_or_else(|| UsageError::Value {
+                flag: typed.name(flag).into(),
+                value: count.to_string(),
+                rule: format!("{most} at most"),
+                similar: None,
+            })
+        })
+        .transpose()
 }
 
 fn prefix_pool(typed: &Typed) -> Result<Option<(u32, u32)>, UsageError> {
@@ -114,7 +131,8 @@ fn prefix_pool(typed: &Typed) -> Result<Option<(u32, u32)>, UsageError> {
             return Err(exclusive(verbatim, SYSTEM, "both are the system message"));
         }
     }
-    let (count, length) = (typed.count(PREFIXES).unwrap_or(0), typed.count(LENGTH).unwrap_or(0));
+    let count = at_most(typed, PREFIXES, MOST_PREFIXES)?.unwrap_or(0);
+    let length = at_most(typed, LENGTH, MOST_TOKENS)?.unwrap_or(0);
     let pool = match (count, length) {
         (0, 0) => None,
         (_, 0) | (0, _) => {
@@ -128,7 +146,7 @@ fn prefix_pool(typed: &Typed) -> Result<Option<(u32, u32)>, UsageError> {
                 format!("add {missing}, or drop {}", typed.name(given)),
             ));
         }
-        (count, length) => Some((to_u32(typed, PREFIXES)(count)?, to_u32(typed, LENGTH)(length)?)),
+        (count, length) => Some((count, length)),
     };
     for other in [SYSTEM, "--user-context-prompt-length"] {
         if pool.is_some() && typed.has(other) {

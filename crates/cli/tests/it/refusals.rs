@@ -65,6 +65,18 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--random-range-ratio 1.1 --isl 4 --osl 4 --random-corpus-style sglang", &["from 0 to 1", "'1.1'"]),
     ("--seq-dist 8,4:100 --input-file @mooncake_hash.jsonl", &["--seq-dist", "--input-file"]),
     ("--isl-stddev 1e18", &["--isl-stddev", "20000000"]),
+    ("--conversation-turn-mean 1e12", &["--conversation-turn-mean", "1 to 100000"]),
+    ("--conversation-turn-stddev 1e12", &["--conversation-turn-stddev", "0 to 100000"]),
+    (
+        "--endpoint-type nim-rankings --rankings-passages-mean 1e9",
+        &["--rankings-passages-mean", "0 to 100000"],
+    ),
+    ("--endpoint-type embeddings -b 4000000000", &["-b", "100000 at most"]),
+    ("--shared-system-prompt-length 4000000000", &["--shared-system-prompt-length", "20000000 at most"]),
+    (
+        "--num-prefix-prompts 4000000000 --prefix-prompt-length 1",
+        &["--num-prefix-prompts", "1000000 at most", "4000000000"],
+    ),
     ("--rankings-passages-mean 2", &["--rankings-passages-mean", "chat does not", "nim-rankings"]),
     (
         "--endpoint-type nim-rankings --isl 5",
@@ -278,7 +290,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--isl 0", &["--isl"]),
     ("--batch-size 0", &["--batch-size"]),
     ("--batch-size 2", &["--batch-size 2", "--endpoint-type chat"]),
-    ("--session-turns-mean 0.5", &["--session-turns-mean", "1 or more"]),
+    ("--session-turns-mean 0.5", &["--session-turns-mean", "1 to 100000"]),
     (
         "--endpoint-type completions --session-turns-mean 2",
         &["--session-turns-mean", "--endpoint-type completions"],
