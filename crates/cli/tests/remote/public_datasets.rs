@@ -347,3 +347,17 @@ fn aiperf_1387_a_set_is_fetched_by_the_names_of_its_files_and_not_by_guesses() {
     }
     assert!(asked.len() <= 12, "{asked:#?}");
 }
+
+#[test]
+fn how_long_a_transfer_may_be_silent_is_a_number_of_seconds() {
+    let hub = StubHub::start(&[(GSM8K, gsm8k())]);
+    let mut machine = Machine::new(&hub);
+    machine.set("AIPERF_DATASET_PUBLIC_DATASET_TIMEOUT", "soon");
+    let output = profile(&machine, "spec_al_gsm8k", &[]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("AIPERF_DATASET_PUBLIC_DATASET_TIMEOUT is \"soon\""), "{text}");
+    assert!(hub.log().is_empty());
+    machine.set("AIPERF_DATASET_PUBLIC_DATASET_TIMEOUT", "30");
+    run(&machine, "spec_al_gsm8k", &["--request-count", "1"]);
+}
