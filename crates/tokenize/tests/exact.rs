@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+use aiperf_tokenize::corpus::Pool;
 use aiperf_tokenize::seed::{Streams, below};
 use aiperf_tokenize::{Corpus, CorpusKind, OpenOptions, Text, Tokenizer};
 
@@ -30,13 +31,16 @@ fn exact(kind: CorpusKind, tokenizer: &Tokenizer) {
 
 /// With `each` texts of every small length.
 fn exact_for(kind: CorpusKind, tokenizer: &Tokenizer, each: u64) {
-    let corpus = Corpus::open(kind, tokenizer);
+    exact_of(&Corpus::open(kind, tokenizer), each);
+}
+
+fn exact_of(corpus: &Corpus, each: u64) {
     let family = Streams::new(3, "exact");
     let mut tally = Tally { texts: 0, wrong: 0 };
     for n in lengths() {
         for item in 0..if n < 200 { each } else { each.min(2) } {
             let mut rng = family.at(n * 100 + item);
-            check(&corpus, &mut tally, &corpus.exact_text(&mut rng, n), n);
+            check(corpus, &mut tally, &corpus.exact_text(&mut rng, n), n);
         }
     }
     for item in 0..200 {
@@ -45,7 +49,7 @@ fn exact_for(kind: CorpusKind, tokenizer: &Tokenizer, each: u64) {
         let prefix = corpus.exact_text(&mut rng, prefix);
         let text = corpus.exact_text_after(&prefix, &mut rng, body);
         assert!(text.text.starts_with(&prefix.text));
-        check(&corpus, &mut tally, &text, prefix.tokens + body);
+        check(corpus, &mut tally, &text, prefix.tokens + body);
     }
     assert!(tally.wrong * 1000 <= tally.texts, "{} of {} texts are not exact", tally.wrong, tally.texts);
 }
@@ -86,6 +90,11 @@ fn coding_is_exact() {
 fn random_is_exact() {
     exact(CorpusKind::Random, &Tokenizer::builtin());
     exact(CorpusKind::Random, &small());
+}
+
+#[test]
+fn random_is_exact_with_special_tokens_among_the_others() {
+    exact_of(&Corpus::random(Pool::Decodable, &Tokenizer::builtin()), 3);
 }
 
 /// <https://github.com/triton-inference-server/perf_analyzer/pull/202>: prompts were brought to their length with one
