@@ -260,7 +260,8 @@ fn a_signal_ends_a_transfer_with_1_and_leaves_nothing_behind() {
         let start = aiperf_clock::now();
         rustix::process::kill_process(pid, signal).unwrap();
         let status = child.wait().unwrap();
-        assert!(aiperf_clock::now().saturating_since(start) < 1_000_000_000);
+        // Within a second where the machine is free; in any case not only when the server gives up.
+        assert!(aiperf_clock::now().saturating_since(start) < 10_000_000_000);
         assert_eq!(status.code(), Some(1));
         assert_eq!(partial_files(&machine), 0);
     }
