@@ -187,9 +187,8 @@ pub fn redact_text(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + 3);
         out.push_str(before);
-        // A URL ends at white space or a quote; an authority at the first of `/?#`.
-        let end = after.find(|c: char| c.is_whitespace() || "\"'<>`".contains(c)).unwrap_or(after.len());
-        let (url, tail) = after.split_at(end);
+        // An authority ends at the first of `/?#`.
+        let (url, tail) = after.split_at(url_end(after));
         let authority_end = url.find(['/', '?', '#']).unwrap_or(url.len());
         let (authority, path) = url.split_at(authority_end);
         match authority.rfind('@') {
@@ -204,6 +203,19 @@ pub fn redact_text(text: &str) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// Where a URL ends: at white space or a quote. What was hidden before is a part of it.
+fn url_end(text: &str) -> usize {
+    let mut at = 0;
+    while let Some(found) = text[at..].find(|c: char| c.is_whitespace() || "\"'<>`".contains(c)) {
+        at += found;
+        if !text[at..].starts_with(REDACTED) {
+            return at;
+        }
+        at += REDACTED.len();
+    }
+    text.len()
 }
 
 fn redact_query(path: &str, out: &mut String) {
@@ -240,6 +252,20 @@ fn redact_pairs(query: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_hidden_already_stays_as_it_is() {
+        for text in [
+            "see https://user:key@host/a?X-Amz-Signature=s&X-Amz-Credential=c&page=2#frag, and http://h/?api_key=k",
+            "<https://h/x?sig=s>",
+            "a <redacted> b https://h/?token=<redacted><redacted>",
+        ] {
+            let once = redact_text(text);
+            assert!(!once.contains("=s") && !once.contains("=c") && !once.contains("=k"), "{once}");
+            assert_eq!(redact_text(&once), once);
+        }
+        assert_eq!(redact_text("https://h/?sig=<redacted>&x=1"), "https://h/?sig=<redacted>&x=1");
+    }
 
     #[test]
     fn secrets_do_not_print() {

@@ -80,7 +80,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let named = match Named::bring(path, declared, &Environment::of_process()) {
         Ok(named) => named,
         Err(error) => {
-            let (status, message) = (ExitStatus::from(&error), error.to_string());
+            let (status, message) = (ExitStatus::from(&error), as_argument(&error.to_string()));
             return asked.cannot_read(&Validation::unread(declared, &message), &message, None, status);
         }
     };

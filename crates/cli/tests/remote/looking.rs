@@ -72,6 +72,12 @@ fn a_reference_is_validated_and_faults_name_it_and_not_the_cache() {
     assert_eq!((&report["valid"], &report["rows"]), (&true.into(), &2.into()));
     assert_eq!(report["dataset"]["files"][0]["path"], "trace.jsonl");
 
+    // The type is an argument here.
+    let other = machine.aiperf(&["validate", "single_turn", "hf://org/trace"]);
+    assert_eq!(other.status.code(), Some(2));
+    let said = stderr(&other);
+    assert!(said.contains("declares format mooncake_trace but TYPE is single_turn"), "{said}");
+
     let bad = machine.aiperf(&["validate", "auto", "hf://org/bad"]);
     assert_eq!(bad.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&bad.stdout).contains("Line 2: field `input_length`: must be 0 or more"));
