@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-/// Requests are built on one thread and freed on another, which the system's allocator does under locks.
+mod allocator;
+
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 fn main() -> ExitCode {
     aiperf_cli::run(std::env::args_os().skip(1)).into()
