@@ -1,11 +1,11 @@
 //! Data that are somewhere else: what a download costs, what the cache costs at the start, what a long listing takes.
-//! The servers are threads of the harness.
+//! The servers of small data are threads of the harness.
 
 use std::fmt::Write as _;
 use std::fs::File;
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Duration;
 
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo};
@@ -24,9 +24,16 @@ const MIB: f64 = 1_048_576.0;
 pub(crate) fn download(bench: &Bench) -> Result<Vec<Figure>> {
     let row = "download";
     let size = bench.size(1 << 30, 1 << 26);
-    let body: Arc<[u8]> = requests(size as usize).into();
-    let server = Server::start(move |request| Answer::file(request, &body));
-    let url = format!("{}/requests.jsonl", server.url());
+    let data = bench.home.join("data/download");
+    std::fs::create_dir_all(&data)?;
+    let file = data.join("requests.jsonl");
+    if file.metadata().map_or(0, |file| file.len()) < size {
+        write_requests(&file, size)?;
+    }
+    std::fs::write(data.join("requests.jsonl.aiperf.json"), br#"{"format": "single_turn"}"#)?;
+    // A process of its own: the peak of a child is at least the memory of whoever made it.
+    let server = Web::start(bench, &data)?;
+    let url = format!("http://127.0.0.1:{}/requests.jsonl", server.port);
     let (mut ours, mut theirs, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for run in 1..=bench.runs {
         let folder = bench.fresh_folder(row)?;
@@ -65,13 +72,14 @@ pub(crate) fn download(bench: &Bench) -> Result<Vec<Figure>> {
 pub(crate) fn warm(bench: &Bench) -> Result<Vec<Figure>> {
     let row = "start-cached";
     let size = bench.size(256 << 20, 16 << 20);
-    let bytes = requests(size as usize);
-    let manifest = br#"{"path": "requests.jsonl", "format": "single_turn"}"#;
-    let repo = StubRepo::new(&[("aiperf.json", &manifest[..]), ("lfs:requests.jsonl", &bytes)]);
-    let hub = StubHub::start(&[("org/requests", repo)]);
     let home = bench.fresh_folder(row)?;
     let file = home.join("requests.jsonl");
-    std::fs::write(&file, bytes)?;
+    write_requests(&file, size)?;
+    let bytes = std::fs::read(&file)?;
+    let manifest = br#"{"path": "requests.jsonl", "format": "single_turn"}"#;
+    let repo = StubRepo::new(&[("aiperf.json", &manifest[..]), ("lfs:requests.jsonl", &bytes)]);
+    drop(bytes);
+    let hub = StubHub::start(&[("org/requests", repo)]);
     let file = file.to_str().context("the folder has no plain name")?;
     let fetched = home.join("fetch");
     std::fs::create_dir(&fetched)?;
@@ -152,6 +160,30 @@ pub(crate) fn listing(bench: &Bench) -> Result<Vec<Figure>> {
     ])
 }
 
+/// Python's web server, of a folder.
+struct Web {
+    _process: Running,
+    port: u16,
+}
+
+impl Web {
+    fn start(bench: &Bench, folder: &Path) -> Result<Web> {
+        let own = bench.fresh_folder("web-server")?;
+        let mut command = Command::new("python3");
+        command.args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory"]).arg(folder);
+        let process = Running::start(command, &own)?;
+        for _ in 0..1_000 {
+            let said = std::fs::read_to_string(own.join("stdout.txt")).unwrap_or_default();
+            let port = said.split_once(" port ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+            if let Some(port) = port {
+                return Ok(Web { _process: process, port });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        anyhow::bail!("the web server does not listen\n{}", tail(&own.join("stderr.txt")))
+    }
+}
+
 /// The program, with a home of its own.
 fn aiperf(bench: &Bench, home: &Path) -> Command {
     let mut command = Command::new(&bench.binary);
@@ -171,16 +203,23 @@ fn well(process: Running, folder: &Path) -> Result<Used> {
     Ok(used)
 }
 
-/// Records of `single_turn`, about a kilobyte each.
-fn requests(size: usize) -> Vec<u8> {
-    let mut text = String::with_capacity(size + 2048);
+/// Writes records of `single_turn`, about a kilobyte each.
+fn write_requests(file: &Path, size: u64) -> Result<()> {
+    let unfinished = file.with_extension("tmp");
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(&unfinished)?);
     let words = "the quick brown fox jumps over the lazy dog ".repeat(22);
-    let mut number = 0;
-    while text.len() < size {
-        let _ = writeln!(text, "{{\"text\": \"{number} {words}\", \"output_length\": 12}}");
-        number += 1;
+    let mut written = 0;
+    for number in 0.. {
+        if written >= size {
+            break;
+        }
+        let line = format!("{{\"text\": \"{number} {words}\", \"output_length\": 12}}\n");
+        out.write_all(line.as_bytes())?;
+        written += line.len() as u64;
     }
-    text.into_bytes()
+    out.flush()?;
+    std::fs::rename(&unfinished, file)?;
+    Ok(())
 }
 
 /// A bucket: a manifest, data files, and others that are none.
@@ -191,7 +230,9 @@ fn store(target: &str, path: &str, entries: u64, files: u64) -> Answer {
         return Answer::status(200).with("ETag", "\"m\"").body(MANIFEST);
     }
     if path.trim_end_matches('/') != "/traces" {
-        return Answer::status(200).with("ETag", "\"x\"").body(&b"PAR1"[..]);
+        let number = path.split(['-', '.']).nth(1).and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+        let etag = format!("\"{:032x}\"", number + entries - files);
+        return Answer::status(200).with("ETag", etag).body(&b"PAR1"[..]);
     }
     if !target.contains("list-type=2") {
         return Answer::status(200).with("x-amz-bucket-region", "us-east-1");
@@ -217,7 +258,7 @@ fn store(target: &str, path: &str, entries: u64, files: u64) -> Answer {
             ),
             _ => write!(
                 text,
-                "<Contents><Key>p/pictures/{number:08}.png</Key><ETag>\"{number:032x}\"</ETag><Size>9</Size></Contents>"
+                "<Contents><Key>p/.pictures/{number:08}.png</Key><ETag>\"{number:032x}\"</ETag><Size>9</Size></Contents>"
             ),
         };
     }
