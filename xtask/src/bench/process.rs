@@ -13,6 +13,9 @@ use anyhow::{Context as _, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal};
 
+/// How often the memory of a process is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// What an ended process used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
@@ -96,8 +99,10 @@ impl Running {
         let pidfd = rustix::process::pidfd_open(self.pid, PidfdFlags::empty()).context("pidfd_open")?;
         let deadline = self.started.plus(limit.as_nanos() as u64);
         let mut killed = false;
+        let mut peak = 0;
+        let mut ask = now().plus(every.as_nanos() as u64);
         loop {
-            let left = Duration::from_nanos(deadline.saturating_since(now())).min(every);
+            let left = Duration::from_nanos(deadline.saturating_since(now())).min(every).min(LOOK);
             let timeout = Timespec::try_from(left).context("a wait this long")?;
             let mut polled = [PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)];
             let ready = match poll(&mut polled, Some(&timeout)) {
@@ -108,9 +113,13 @@ impl Running {
             if ready > 0 {
                 break;
             }
-            if enough() && !killed {
-                self.kill(Signal::KILL);
-                killed = true;
+            peak = peak.max(peak_bytes(self.id()).unwrap_or(0));
+            if now() >= ask {
+                ask = now().plus(every.as_nanos() as u64);
+                if enough() && !killed {
+                    self.kill(Signal::KILL);
+                    killed = true;
+                }
             }
             if now() >= deadline {
                 self.kill(Signal::KILL);
@@ -122,6 +131,10 @@ impl Running {
         let ended = now();
         self.ended = true;
         let mut used = reap(self.pid)?;
+        // A process begins with the peak of whoever made it: only what is more than that is its own.
+        if used.peak_bytes <= peak_bytes(std::process::id() as i32).unwrap_or(0) && peak > 0 {
+            used.peak_bytes = peak;
+        }
         used.started = self.started;
         used.wall_sec = ended.saturating_since(self.started) as f64 / 1e9;
         Ok(used)
@@ -278,6 +291,17 @@ mod tests {
         assert_eq!(used.code, Some(3));
         assert!(used.cpu_sec > 0.005, "{used:?}");
         assert!(used.wall_sec >= used.cpu_sec * 0.5 && used.peak_bytes > 0, "{used:?}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_peak_of_a_process_is_not_that_of_the_harness() {
+        let folder = folder("peak");
+        let large = std::hint::black_box(vec![1_u8; 200 << 20]);
+        let mut command = Command::new("sleep");
+        command.arg("2");
+        let used = Running::start(command, &folder).unwrap().wait(Duration::from_mins(1)).unwrap();
+        assert!(large.len() == 200 << 20 && used.peak_bytes < 50 << 20, "{used:?}");
         fs::remove_dir_all(folder).unwrap();
     }
 
