@@ -60,7 +60,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode> {
         tokenizer: Some(&tokenizer),
         streaming: true,
         survey: None,
-        ..OpenContext::survey(&survey, true)
+        ..OpenContext::survey(&survey, matches.contains_id("file"))
     };
     let dataset = open(&DatasetConfig::new(source(matches)), &context)?;
     let format = Format::new(&endpoint(), "mock-model");
