@@ -37,9 +37,9 @@ unsafe impl GlobalAlloc for Allocator {
         // SAFETY: as promised by the caller; the block is of the allocator that its size says.
         unsafe {
             if layout.size() < MAPPED {
-                MiMalloc.dealloc(block, layout)
+                MiMalloc.dealloc(block, layout);
             } else {
-                System.dealloc(block, layout)
+                System.dealloc(block, layout);
             }
         }
     }
