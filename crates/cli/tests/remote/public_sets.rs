@@ -254,6 +254,9 @@ fn run(set: &Set) {
         "{dataset}"
     );
     assert_eq!(summary["request_count"]["avg"], 2.0, "{}", set.name());
+    // Sets that are streamed, and no others, are read by ranges.
+    let ranges = machine.cache().join("ranges").is_dir();
+    assert_eq!(ranges, set.0["streamed"] == true, "{}", set.name());
     // Again, from the cache alone.
     let first = raw_texts(&machine);
     machine.set("HF_HUB_OFFLINE", "1");
