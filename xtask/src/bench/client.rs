@@ -47,8 +47,14 @@ pub(crate) struct Metadata {
 
 /// The flags of every run of either client: `--tokenizer builtin --ui none`, a seed, and default exports to `artifacts`.
 pub(crate) fn common(command: &mut Command, url: &str, artifacts: &Path) {
+    command.args(["profile", "--endpoint-type", "chat"]);
+    beside_endpoint(command, url, artifacts);
+}
+
+/// The same without what is asked.
+fn beside_endpoint(command: &mut Command, url: &str, artifacts: &Path) {
     command
-        .args(["profile", "--model", "mock-model", "--endpoint-type", "chat", "--tokenizer", "builtin"])
+        .args(["--model", "mock-model", "--tokenizer", "builtin"])
         .args(["--ui", "none", "--random-seed", "7", "--url", url, "--artifact-dir"])
         .arg(artifacts);
 }
@@ -60,7 +66,12 @@ pub(crate) fn start(bench: &Bench, folder: &Path, url: &str, arguments: &[&str])
         std::fs::remove_dir_all(&artifacts)?;
     }
     let mut command = Command::new(&bench.binary);
-    common(&mut command, url, &artifacts);
+    if arguments.contains(&"--endpoint-type") {
+        command.arg("profile");
+        beside_endpoint(&mut command, url, &artifacts);
+    } else {
+        common(&mut command, url, &artifacts);
+    }
     command.args(arguments).current_dir(folder);
     Running::start(command, folder)
 }
