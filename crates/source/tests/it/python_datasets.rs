@@ -17,11 +17,14 @@ fn python() -> &'static PathBuf {
 }
 
 /// What each of these calls of `load_dataset` gives: rows, in order.
+// Its readers have threads that an interpreter on its way out may abort at: everything is said by then.
 const SCRIPT: &str = "
-import json, sys
+import json, os, sys
 from datasets import load_dataset
 for name, subset, split in json.loads(sys.argv[1]):
     print(json.dumps(list(load_dataset(name, subset, split=split, streaming=True))))
+sys.stdout.flush()
+os._exit(0)
 ";
 
 fn texts(from: usize, count: usize) -> Vec<Value> {
