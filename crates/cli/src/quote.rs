@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use aiperf_config::{REDACTED, redact_text};
+use aiperf_config::{REDACTED, redact_path, redact_text};
 
 use crate::settle::pairs;
 
@@ -13,6 +13,7 @@ enum After {
     Secret,
     Headers,
     Extras,
+    Path,
 }
 
 /// `aiperf` and its arguments. Values stand in single quotes, `profile` and numbers do not.
@@ -28,6 +29,7 @@ pub(crate) fn command_line(arguments: &[String]) -> String {
                 "api-key" => After::Secret,
                 "header" => After::Headers,
                 "extra-inputs" => After::Extras,
+                "endpoint" | "custom-endpoint" => After::Path,
                 _ => After::Anything,
             };
             line.push_str("--");
@@ -66,6 +68,7 @@ fn redact(value: &str, after: After) -> Cow<'_, str> {
         After::Secret => Cow::Borrowed(REDACTED),
         After::Headers => Cow::Owned(pairs::redact_headers(value)),
         After::Extras => Cow::Owned(pairs::redact_extras(value)),
+        After::Path => Cow::Owned(redact_path(value)),
     }
 }
 

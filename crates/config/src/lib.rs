@@ -26,6 +26,6 @@ pub use run::{
     SyntheticDataset, SyntheticImages, SyntheticMedia, SyntheticRankings, SyntheticVideo, Target,
     TokenizerConfig, TokenizerSource, Ui, VideoContainer, VideoKind, VideoSound,
 };
-pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_text};
+pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_path, redact_text};
 pub use signed::{Signature, identity, moment, signature};
 pub use tuning::Tuning;

@@ -205,6 +205,13 @@ pub fn redact_text(text: &str) -> String {
     out
 }
 
+/// `path`, such as `/v1/chat?key=abc`, with the values of signing parameters of its query hidden.
+pub fn redact_path(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    redact_query(path, &mut out);
+    out
+}
+
 /// Where a URL ends: at white space or a quote. What was hidden before is a part of it.
 fn url_end(text: &str) -> usize {
     let mut at = 0;
@@ -285,6 +292,12 @@ mod tests {
             "cannot read 'https://b.s3.amazonaws.com/t.jsonl?X-Amz-Signature=<redacted>&x=1#<redacted>' (http://<redacted>@h:1/)"
         );
         assert_eq!(redact_text("nothing here: a@b?token=x"), "nothing here: a@b?token=x");
+    }
+
+    #[test]
+    fn queries_of_paths_are_redacted() {
+        assert_eq!(redact_path("/v1/x?key=abc&version=2"), "/v1/x?key=<redacted>&version=2");
+        assert_eq!(redact_path("/v1/x"), "/v1/x");
     }
 
     #[test]

@@ -113,7 +113,9 @@ impl Running {
             if ready > 0 {
                 break;
             }
-            peak = peak.max(peak_bytes(self.id()).unwrap_or(0));
+            if !is_this_program(self.id()) {
+                peak = peak.max(peak_bytes(self.id()).unwrap_or(0));
+            }
             if now() >= ask {
                 ask = now().plus(every.as_nanos() as u64);
                 if enough() && !killed {
@@ -253,6 +255,12 @@ pub(crate) fn threads_cpu_sec(pid: i32) -> Vec<f64> {
             Some(text.split_ascii_whitespace().next()?.parse::<u64>().ok()? as f64 / 1e9)
         })
         .collect()
+}
+
+/// Whether a child has not become the program it was made for yet: until then its memory is that of its maker.
+fn is_this_program(pid: i32) -> bool {
+    let program = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    program(&pid.to_string()) == program("self")
 }
 
 /// Peak resident memory of a living process so far.

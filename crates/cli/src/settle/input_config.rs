@@ -103,7 +103,7 @@ fn endpoint(typed: &Typed, config: &RunConfig) -> Value {
         .set("urls", vec![url])
         .maybe("url_strategy", choice(typed, "--url-strategy"))
         .maybe("type", choice(typed, "--endpoint-type"))
-        .maybe("path", endpoint.custom_path.clone())
+        .maybe("path", endpoint.custom_path.as_deref().map(aiperf_config::redact_path))
         .maybe("api_key", endpoint.api_key.as_ref().map(ToString::to_string))
         .maybe("timeout", typed.number("--request-timeout-seconds"))
         .maybe("streaming", typed.switch("--streaming").map(|_| endpoint.streaming))

@@ -119,6 +119,25 @@ fn user_info_of_the_url_is_nowhere_in_no_spelling() {
     assert_hidden(&[SECRETS[2], "Y2FuYXJ5LTIyMjJjY2NjO"], &ran, &place.path("out"));
 }
 
+/// A key in the query of the path is sent, and is recorded nowhere.
+#[test]
+fn keys_in_the_path_of_the_endpoint_are_nowhere() {
+    let server = server();
+    let place = Place::new();
+    let flags = format!(
+        "--request-count 2 --isl 16 --export-level raw --export-http-trace --endpoint /v1/chat/completions?api-version=7&key={}",
+        SECRETS[0]
+    );
+    let ran = place.run(&format!("http://127.0.0.1:{}", server.port), &flags).with_code(0);
+    assert!(
+        server.received().iter().all(|request| request.head.contains(SECRETS[0])),
+        "{:?}",
+        server.received()[0].head
+    );
+    assert_hidden(&[SECRETS[0]], &ran, &place.path("out"));
+    assert!(ran.out.contains("api-version=7"), "{}", ran.out);
+}
+
 /// A key among the extra body keys is sent, and is in no summary.
 #[test]
 fn credentials_among_the_extra_body_keys_are_not_recorded() {
