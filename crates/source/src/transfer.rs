@@ -17,7 +17,7 @@ use crate::settings::Patience;
 use crate::temp::TempFile;
 
 /// Buffers between the socket and the disk.
-const BUFFERS: usize = 16;
+const BUFFERS: usize = 4;
 /// A stream of unknown length ends when less than this is free.
 const KEEP_FREE: u64 = 1 << 30;
 /// Progress is told after so many bytes: often enough for a line every ten seconds on a slow line, too.
