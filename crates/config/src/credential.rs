@@ -40,6 +40,11 @@ pub fn secrets_of_url(url: &Url) -> Vec<String> {
     secrets
 }
 
+/// The same of a path with a query, such as `/v1/chat?key=abc`.
+pub fn secrets_of_path(path: &str) -> Vec<String> {
+    Url::parse(&format!("http://host{path}")).map_or_else(|_| Vec::new(), |url| secrets_of_url(&url))
+}
+
 fn percent_decode(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -74,6 +79,12 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_of_a_path_are_secrets() {
+        assert_eq!(secrets_of_path("/v1/x?key=a%2Fb&v=2"), ["a%2Fb", "a/b"]);
+        assert!(secrets_of_path("/v1/x").is_empty());
+    }
 
     fn url(text: &str) -> Url {
         Url::parse(text).unwrap()

@@ -12,7 +12,7 @@ mod signed;
 mod tuning;
 
 pub use cache_bust::CacheBust;
-pub use credential::{basic_credential, secrets_of_url};
+pub use credential::{basic_credential, secrets_of_path, secrets_of_url};
 pub use format::FileFormat;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use lengths::fuzz_length_pairs;

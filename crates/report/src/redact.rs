@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use aiperf_config::{
-    REDACTED, RunConfig, Target, is_secret_header, is_secret_pair, redact_text, secrets_of_url,
+    REDACTED, RunConfig, Target, is_secret_header, is_secret_pair, redact_text, secrets_of_path,
+    secrets_of_url,
 };
 use memchr::memmem::Finder;
 
@@ -31,6 +32,9 @@ impl Redactor {
                 // "Bearer x": the scheme is no secret, and the token may be echoed alone.
                 secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
             }
+        }
+        if let Some(path) = &config.endpoint.custom_path {
+            secrets.extend(secrets_of_path(path));
         }
         if let Target::Server(url) = &config.endpoint.target {
             secrets.extend(secrets_of_url(url.expose()));

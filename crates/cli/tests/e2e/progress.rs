@@ -33,7 +33,7 @@ fn a_terminal_has_one_bar_and_is_left_clean() {
         let shown = on_a_terminal(
             &place,
             "",
-            &format!("--concurrency 4 --request-count 300 --warmup-request-count 40 {flags}"),
+            &format!("--concurrency 4 --request-count 300 --warmup-request-count 200 {flags}"),
         );
         assert!(shown.contains("\r\x1b[K"), "no bar: {shown:?}");
         assert!(shown.contains("Profiling: ") && shown.contains("/300 |"), "{shown:?}");

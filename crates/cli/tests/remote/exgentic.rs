@@ -143,8 +143,6 @@ fn the_documented_command_runs_as_it_is_written() {
         "--num-conversations",
         "1",
         "--fixed-schedule",
-        // No tokenizer has this name.
-        "--use-server-token-count",
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let log = server.log();
