@@ -133,8 +133,10 @@ impl Running {
         let ended = now();
         self.ended = true;
         let mut used = reap(self.pid)?;
-        // A process begins with the peak of whoever made it: only what is more than that is its own.
-        if used.peak_bytes <= peak_bytes(std::process::id() as i32).unwrap_or(0) && peak > 0 {
+        // A process begins with the peak of whoever made it, of which the kernel tells a few MiB too little: only what
+        // is clearly more than that is its own.
+        let makers = peak_bytes(std::process::id() as i32).unwrap_or(0) + (32 << 20);
+        if used.peak_bytes <= makers && peak > 0 {
             used.peak_bytes = peak;
         }
         used.started = self.started;
