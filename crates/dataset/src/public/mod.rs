@@ -1,8 +1,8 @@
 //! Public data sets: what they are, and from their rows to conversations.
 //!
-//! A set is one row of [`registry`]: where it lies, which columns matter, and which [`Converter`] makes conversations
+//! A set is one row of [`sets`]: where it lies, which columns matter, and which [`Converter`] makes conversations
 //! of a row. [`read`] takes the rows of its shards one after the other, no further than the bound, and keeps what is
-//! made of them in a file ([`Stored`]), so that memory holds one row group and what is in flight.
+//! made of them in a file (`stored`), so that memory holds one row group and what is in flight.
 
 mod asr;
 mod chats;
