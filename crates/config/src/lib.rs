@@ -3,8 +3,12 @@
 
 mod cache_bust;
 mod credential;
+mod dataset;
+mod endpoint;
 mod format;
 mod lengths;
+mod media;
+mod phase;
 mod replay;
 mod run;
 mod secret;
@@ -13,18 +17,23 @@ mod tuning;
 
 pub use cache_bust::CacheBust;
 pub use credential::{basic_credential, secrets_of_path, secrets_of_url};
+pub use dataset::{
+    Corpus, DatasetConfig, DatasetSource, FileDataset, Normal, PublicDataset, Sampling, Synthesis,
+    SyntheticDataset, SyntheticRankings,
+};
+pub use endpoint::{ConnectionReuse, EndpointConfig, EndpointKind, Header, IpVersion, Target};
 pub use format::FileFormat;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use lengths::fuzz_length_pairs;
 pub use lengths::{LengthPair, LengthPairs, LengthPairsError, LengthRange, Lengths, RandomStyle};
+pub use media::{
+    AudioFormat, ImageFormat, ImageSampling, ImageSource, SyntheticAudio, SyntheticImages, SyntheticMedia,
+    SyntheticVideo, VideoContainer, VideoKind, VideoSound,
+};
+pub use phase::{Arrival, Cancellation, FixedSchedule, LoadMode, PhaseConfig, RampTimes, StopRule};
 pub use replay::{AgentReplay, SessionColumn, TraceReplay};
 pub use run::{
-    Arrival, AudioFormat, Cancellation, ConnectionReuse, Corpus, DatasetConfig, DatasetSource,
-    EndpointConfig, EndpointKind, ExportLevel, FileDataset, FixedSchedule, Header, ImageFormat,
-    ImageSampling, ImageSource, IpVersion, LoadMode, Normal, OutputConfig, PhaseConfig, PublicDataset,
-    RampTimes, RemoteDataset, RunConfig, RuntimeConfig, Sampling, StopRule, Synthesis, SyntheticAudio,
-    SyntheticDataset, SyntheticImages, SyntheticMedia, SyntheticRankings, SyntheticVideo, Target,
-    TokenizerConfig, TokenizerSource, Ui, VideoContainer, VideoKind, VideoSound,
+    ExportLevel, OutputConfig, RemoteDataset, RunConfig, RuntimeConfig, TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_path, redact_text};
 pub use signed::{Signature, identity, moment, signature};
