@@ -63,6 +63,31 @@ impl ExitStatus {
     }
 }
 
+/// Why something cannot be had or done, and how the program ends.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// For the person; no full stop.
+    pub(crate) text: String,
+    pub(crate) status: ExitStatus,
+}
+
+impl Failure {
+    pub(crate) fn new(text: impl Into<String>, status: ExitStatus) -> Failure {
+        Failure { text: text.into(), status }
+    }
+
+    /// The command line or the input is wrong.
+    pub(crate) fn usage(text: impl Into<String>) -> Failure {
+        Failure::new(text, ExitStatus::Usage)
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Failure {
+        Failure::new(error.to_string(), (&error).into())
+    }
+}
+
 /// How the program ends when a source cannot be used.
 impl From<&SourceError> for ExitStatus {
     fn from(error: &SourceError) -> ExitStatus {

@@ -169,3 +169,24 @@ pub struct EndpointConfig {
     /// Source addresses, used round robin.
     pub bind_addresses: Vec<IpAddr>,
 }
+
+impl EndpointConfig {
+    /// A target in a dialect, with every option at its default.
+    pub fn new(kind: EndpointKind, target: Target) -> EndpointConfig {
+        EndpointConfig {
+            kind,
+            target,
+            custom_path: None,
+            streaming: false,
+            api_key: None,
+            headers: Vec::new(),
+            extra_inputs: Map::new(),
+            use_legacy_max_tokens: false,
+            use_server_token_count: false,
+            per_chunk_usage: false,
+            request_timeout: None,
+            connection_reuse: ConnectionReuse::Pooled,
+            bind_addresses: Vec::new(),
+        }
+    }
+}

@@ -5,9 +5,9 @@ mod common;
 
 use std::path::Path;
 
-use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind};
+use aiperf_config::{DatasetConfig, DatasetSource};
+use aiperf_dataset::open;
 use aiperf_dataset::public::{Fault, Job, Reading, Shard, Summary, find, read};
-use aiperf_dataset::{OpenContext, open};
 use aiperf_tokenize::Tokenizer;
 use aiperf_types::{Content, Conversation, MediaKind, Turn};
 use serde_json::{Value, json};
@@ -35,18 +35,7 @@ fn made(
     let mut shards = std::iter::once(Ok(Shard::local("rows", file).unwrap()));
     let summary = read(&job, &mut *make(job)?, &mut shards, &store, &|| false)?;
     let config = DatasetConfig::new(DatasetSource::Stored(store));
-    let context = OpenContext {
-        seed: 1,
-        seed_given: true,
-        tokenizer: Some(tokenizer),
-        endpoint: EndpointKind::Chat,
-        extra_inputs: None,
-        streaming: false,
-        fixed_schedule: false,
-        apply_chat_template: false,
-        survey: None,
-    };
-    let dataset = open(&config, &context).unwrap();
+    let dataset = open(&config, &common::context(tokenizer)).unwrap();
     let built: Vec<Conversation> =
         (0..dataset.len().known()).map(|index| dataset.build(index).unwrap()).collect();
     assert_eq!((summary.conversations, Some(summary.turns)), (built.len() as u64, dataset.total_turns()));

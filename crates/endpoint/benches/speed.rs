@@ -100,19 +100,8 @@ fn main() {
     );
 
     let endpoint = EndpointConfig {
-        kind: EndpointKind::Chat,
-        target: Target::Mock(String::new()),
-        custom_path: None,
         streaming: true,
-        api_key: None,
-        headers: Vec::new(),
-        extra_inputs: serde_json::Map::new(),
-        use_legacy_max_tokens: false,
-        use_server_token_count: false,
-        per_chunk_usage: false,
-        request_timeout: None,
-        connection_reuse: aiperf_config::ConnectionReuse::Pooled,
-        bind_addresses: Vec::new(),
+        ..EndpointConfig::new(EndpointKind::Chat, Target::Mock(String::new()))
     };
     let format = Format::new(&endpoint, "mock-model");
     let text = " there and loud laments the cause".repeat(92);

@@ -263,6 +263,10 @@ impl Worker {
 
     fn prepare(&self, job: PrepareJob) {
         let shared = &self.shared;
+        if shared.control.stopped().is_some() {
+            // Nothing more is sent, and whoever waits is told so as the job goes.
+            return;
+        }
         let result = self.build(&job).map(Arc::new);
         if let Err(why) = &result
             && shared.fault.set(Arc::clone(why)).is_ok()

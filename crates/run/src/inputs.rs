@@ -82,17 +82,16 @@ impl Inputs {
         }
     }
 
-    /// Makes and writes what is missing (unless the user wants an end: `complete` is false then), and closes the
-    /// file.
+    /// Makes and writes what is missing, for as long as that is `wanted`, and closes the file.
     pub(crate) fn finish(
         &self,
         dataset: &dyn Dataset,
         format: &Format,
-        complete: bool,
+        wanted: impl Fn() -> bool,
     ) -> io::Result<PathBuf> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let count = dataset.len().known() + dataset.children();
-        while complete && state.failure.is_none() && state.next < count {
+        while wanted() && state.failure.is_none() && state.next < count {
             state.catch_up();
             let index = state.next;
             if index >= count {
@@ -109,5 +108,52 @@ impl Inputs {
             (None, Some(writer)) => writer.finish(),
             (None, None) => Err(io::Error::other("the file was closed before")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use aiperf_config::{EndpointConfig, EndpointKind, Target};
+    use aiperf_dataset::{DatasetError, Len, Outline, TurnOutline};
+    use aiperf_types::{Content, Conversation, Turn};
+
+    use super::*;
+
+    struct Thousand;
+
+    impl Dataset for Thousand {
+        fn len(&self) -> Len {
+            Len::Exact(1000)
+        }
+
+        fn outline(&self, _: u64) -> Outline {
+            Outline::one(TurnOutline::default())
+        }
+
+        fn build(&self, index: u64) -> Result<Conversation, DatasetError> {
+            let turn = Turn { content: Content::text(format!("text {index}")), ..Turn::default() };
+            Ok(Conversation { turns: vec![turn], ..Conversation::default() })
+        }
+
+        fn total_turns(&self) -> Option<u64> {
+            Some(1000)
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_making_of_what_was_not_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("inputs.json");
+        let inputs = Inputs::create(path.clone()).unwrap();
+        let format =
+            Format::new(&EndpointConfig::new(EndpointKind::Chat, Target::Mock("mock://".into())), "m");
+        let asked = Cell::new(0);
+        let wanted = || asked.replace(asked.get() + 1) < 3;
+        inputs.finish(&Thousand, &format, wanted).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains("text 2") && !text.contains("text 3"), "{text}");
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
     }
 }

@@ -9,10 +9,11 @@ use aiperf_report::write_atomic;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use super::input;
 use super::input::own_flags;
-use super::{Failure, input, usage};
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
+use crate::exit::Failure;
 use crate::print;
 use crate::remote::{Named, tokenizers};
 
@@ -64,7 +65,7 @@ pub(crate) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     match report(matches) {
         Ok(()) => ExitStatus::Success,
-        Err((message, status)) => {
+        Err(Failure { text: message, status }) => {
             print::err(&format!("error: {}\n", redact_text(&message)));
             status
         }
@@ -73,17 +74,14 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
 
 fn report(matches: &ArgMatches) -> Result<(), Failure> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    let failed = |message: String| (message, ExitStatus::Failure);
+    let failed = |message: String| Failure::new(message, ExitStatus::Failure);
     let path = text("place").or_else(|| text("input"));
-    let path = path.ok_or_else(|| usage("no input; name a file or folder: aiperf analyze-trace INPUT"))?;
-    let declared = text("type").map(input::format_named).transpose().map_err(usage)?;
+    let path =
+        path.ok_or_else(|| Failure::usage("no input; name a file or folder: aiperf analyze-trace INPUT"))?;
+    let declared = text("type").map(input::format_named).transpose().map_err(Failure::usage)?;
     let environment = Environment::of_process();
-    let tokenizer = text("tokenizer")
-        .map(|name| tokenizers::open(&environment, name))
-        .transpose()
-        .map_err(|failure| (failure.text, failure.status))?;
-    let named = Named::bring(path, declared, &environment)
-        .map_err(|error| (error.to_string(), ExitStatus::from(&error)))?;
+    let tokenizer = text("tokenizer").map(|name| tokenizers::open(&environment, name)).transpose()?;
+    let named = Named::bring(path, declared, &environment)?;
     let failed_at = |error: &DatasetError| failed(named.told(&own_flags(&input::message(error))));
     let asked = matches.get_one::<u32>("block-size").copied().or(named.block_size);
     let file = input::file(named.path(), named.format, asked).map_err(|error| failed_at(&error))?;
@@ -95,9 +93,10 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
         dataset.wait_for(u64::MAX);
     }
     if let (Some(fault), count) = (survey.faults().0.first(), survey.faults().1) {
-        let (message, status) = failed_at(fault);
+        let failure = failed_at(fault);
         let more = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
-        return Err((format!("{message}{more}; aiperf validate {} shows every fault", found.name()), status));
+        let text = format!("{}{more}; aiperf validate {} shows every fault", failure.text, found.name());
+        return Err(Failure { text, ..failure });
     }
     let dataset = dataset.map_err(|error| failed_at(&error))?;
     if let Some(fault) = dataset.fault() {
@@ -130,9 +129,13 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
     match refused {
         None => Ok(()),
         Some(fault) => {
-            let (message, status) = failed_at(&fault);
-            let all = format!("aiperf validate {} shows every fault", found.name());
-            Err((format!("a run refuses these data, whose figures are above: {message}; {all}"), status))
+            let failure = failed_at(&fault);
+            let text = format!(
+                "a run refuses these data, whose figures are above: {}; aiperf validate {} shows every fault",
+                failure.text,
+                found.name()
+            );
+            Err(Failure { text, ..failure })
         }
     }
 }

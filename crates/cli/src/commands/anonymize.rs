@@ -18,9 +18,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::value::RawValue;
 
 use super::patience::Patience;
-use super::{Failure, input, output, usage};
+use super::{input, output};
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
+use crate::exit::Failure;
 use crate::print;
 use crate::remote::{Named, tokenizers};
 
@@ -75,7 +76,7 @@ pub(crate) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     match anonymize(matches) {
         Ok(()) => ExitStatus::Success,
-        Err((message, status)) => {
+        Err(Failure { text: message, status }) => {
             print::err(&format!("error: {message}\n"));
             status
         }
@@ -89,17 +90,17 @@ fn anonymize(matches: &ArgMatches) -> Result<(), Failure> {
     if let (Ok(one), Ok(other)) = (Path::new(named).canonicalize(), Path::new(output).canonicalize())
         && one == other
     {
-        return Err(usage(format!("{output} is the input itself; name another file with --output")));
+        return Err(Failure::usage(format!("{output} is the input itself; name another file with --output")));
     }
     output::may_write(matches, Path::new(output))?;
-    let declared = text("custom-dataset-type").map(input::format_named).transpose().map_err(usage)?;
+    let declared =
+        text("custom-dataset-type").map(input::format_named).transpose().map_err(Failure::usage)?;
     // Invariant: it has a default.
     let block_size = matches.get_one::<u32>("block-size").copied().unwrap_or(512);
     let environment = Environment::of_process();
-    let named = Named::bring(named, declared, &environment)
-        .map_err(|error| (error.to_string(), ExitStatus::from(&error)))?;
+    let named = Named::bring(named, declared, &environment)?;
     let written = write(matches, &named, output, block_size, &environment);
-    written.map_err(|(message, status)| (named.told(&message), status))
+    written.map_err(|failure| Failure { text: named.told(&failure.text), ..failure })
 }
 
 /// Writes the trace of data that are here.
@@ -121,9 +122,7 @@ fn write(
             print::err("note: tokens are counted with the builtin tokenizer; --tokenizer names another\n");
             Tokenizer::builtin()
         }
-        Some(name) => {
-            tokenizers::open(environment, name).map_err(|failure| (failure.text, failure.status))?
-        }
+        Some(name) => tokenizers::open(environment, name)?,
     };
     if let Some(fault) = tokenizer.chat_template_fault() {
         print::err(&format!("warning: the chat template of the tokenizer is not used: {fault}\n"));
@@ -146,7 +145,7 @@ fn write(
     let (totals, skipped) = (job.anonymizer.totals(), job.skipped);
     drop(job);
     if totals.rows == 0 {
-        return Err(usage(format!(
+        return Err(Failure::usage(format!(
             "{}: no request with text{}; nothing was written",
             path.display(),
             if skipped > 0 { format!(", {skipped} with media were left out") } else { String::new() }
@@ -183,7 +182,7 @@ fn data(path: &Path, declared: Option<aiperf_config::FileFormat>) -> Result<Arc<
 /// What is wrong with the input, without a value of it.
 fn unreadable(path: &Path, error: &DatasetError) -> Failure {
     let shown = redact_text(&path.display().to_string());
-    usage(match error {
+    Failure::usage(match error {
         DatasetError::Missing { .. } => format!("{shown} is not a file or folder"),
         DatasetError::Unreadable { reason, .. } => format!("cannot read {shown}: {reason}"),
         DatasetError::Invalid(invalid) => format!(
@@ -272,7 +271,7 @@ impl Job<'_> {
                 Ok(false)
             }
             Err(AnonymizeError::Write(error)) => Err((self.broken)(&error)),
-            Err(error) => Err(usage(format!("{} {error}", at()))),
+            Err(error) => Err(Failure::usage(format!("{} {error}", at()))),
         }
     }
 
@@ -283,7 +282,7 @@ impl Job<'_> {
             let body = records.body(request).map_err(|error| unreadable(self.path, &error))?;
             let at = || place(self.path, &Place::Line(request.line));
             let body = RawValue::from_string(body)
-                .map_err(|_| usage(format!("{} field `payload`: is not JSON", at())))?;
+                .map_err(|_| Failure::usage(format!("{} field `payload`: is not JSON", at())))?;
             let content = Content::Payload(body);
             let asked = Request {
                 timestamp_ms: Some((request.sent_ns - first) as f64 / 1e6),
@@ -324,7 +323,7 @@ impl Job<'_> {
             let outline = dataset.outline(conversation);
             let times = outline.turn(turn).unwrap_or_default();
             let Some(content) = &facts.content else {
-                return Err(usage(format!(
+                return Err(Failure::usage(format!(
                     "{} has no text, only lengths; such a trace holds nothing to take out",
                     at()
                 )));

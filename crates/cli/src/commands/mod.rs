@@ -23,14 +23,6 @@ use aiperf_config::redact_text;
 use crate::exit::ExitStatus;
 use crate::{arguments, panic, print};
 
-/// What went wrong in a command, and how the program ends.
-type Failure = (String, ExitStatus);
-
-/// The command line or the input is wrong.
-fn usage(message: impl Into<String>) -> Failure {
-    (message.into(), ExitStatus::Usage)
-}
-
 /// Runs the program with the arguments that follow its name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     panic::install();

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches};
 
-use super::Failure;
 use crate::exit::ExitStatus;
+use crate::exit::Failure;
 
 /// The two arguments; `help` is that of the first. Whoever has no default for it requires it.
 pub(super) fn arguments(help: &'static str, is_required: bool) -> [Arg; 2] {
@@ -25,7 +25,7 @@ pub(super) fn may_write(matches: &ArgMatches, output: &Path) -> Result<(), Failu
     if matches.get_flag("force") || output.symlink_metadata().is_err() {
         return Ok(());
     }
-    Err(super::usage(format!(
+    Err(Failure::usage(format!(
         "{} exists already; give --force to replace it, or name another file with --output",
         output.display()
     )))
@@ -33,5 +33,5 @@ pub(super) fn may_write(matches: &ArgMatches, output: &Path) -> Result<(), Failu
 
 /// The failure of a command that cannot write its file.
 pub(super) fn broken(output: impl Display, error: &io::Error) -> Failure {
-    (format!("cannot write {output}: {error}; see --output"), ExitStatus::Failure)
+    Failure::new(format!("cannot write {output}: {error}; see --output"), ExitStatus::Failure)
 }

@@ -16,22 +16,9 @@ use serde_json::{Map, Value, json};
 use super::signals::Signals;
 use super::view::{Directory, directory};
 use crate::environment::{Environment, TIMEOUT_VARIABLE};
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Failure};
 use crate::settle::Note;
 use found::Found;
-
-/// Why a set cannot be had, and how the program ends.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) text: String,
-    pub(crate) status: ExitStatus,
-}
-
-impl From<SourceError> for Failure {
-    fn from(error: SourceError) -> Failure {
-        Failure { status: (&error).into(), text: error.to_string() }
-    }
-}
 
 /// The conversations of a set, for as long as this is held.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use aiperf_source::{FoundModel, SourceError, Sources, printable};
 use aiperf_tokenize::{OpenOptions, Place, Tokenizer, TokenizerError, tokenizer_files};
 
 use crate::environment::Environment;
-use crate::exit::ExitStatus;
+use crate::exit::Failure;
 use crate::print;
 use crate::settle::Note;
 use crate::typed::Typed;
@@ -18,22 +18,13 @@ const OFFLINE: &str = "TRANSFORMERS_OFFLINE";
 /// The revision that is meant where none is named.
 const MAIN: &str = "main";
 
-/// Why a tokenizer cannot be had, and how the program ends.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) text: String,
-    pub(crate) status: ExitStatus,
-}
-
-impl From<SourceError> for Failure {
-    fn from(error: SourceError) -> Failure {
-        let text = format!("tokenizer: {error} Or give --tokenizer a path or `builtin`");
-        Failure { text, status: (&error).into() }
+/// Says whose bytes those are, and what works without them.
+fn unobtainable(error: SourceError) -> Failure {
+    let failure = Failure::from(error);
+    Failure {
+        text: format!("tokenizer: {} Or give --tokenizer a path or `builtin`", failure.text),
+        ..failure
     }
-}
-
-fn usage(text: String) -> Failure {
-    Failure { text, status: ExitStatus::Usage }
 }
 
 /// Whether the names on a command line may have to be looked for on the Hub.
@@ -80,7 +71,7 @@ pub(crate) fn open(environment: &Environment, name: &str) -> Result<Tokenizer, F
         None => (name.to_owned(), None),
     };
     let options = OpenOptions { revision, ..OpenOptions::default() };
-    Tokenizer::open(&name, &options).map_err(|error| usage(error.to_string()))
+    Tokenizer::open(&name, &options).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// A tokenizer whose files are in the cache now.
@@ -103,7 +94,7 @@ fn of_hub(
     if place != Place::Repository && !(place == Place::ShortName && searches) {
         return Ok(None);
     }
-    let failed = |problem: aiperf_source::Problem| Failure::from(problem.about(name.to_owned()));
+    let failed = |problem: aiperf_source::Problem| unobtainable(problem.about(name.to_owned()));
     let (sources, _signals) = super::sources(environment).map_err(failed)?;
     let offline = environment
         .variables
@@ -114,23 +105,25 @@ fn of_hub(
         return Ok(None);
     }
     let name = if place == Place::ShortName { search(&sources, name)? } else { name.to_owned() };
-    let listing = sources.model(&name, revision)?;
+    let listing = sources.model(&name, revision).map_err(unobtainable)?;
     let names = listing.names();
     let Some(files) = tokenizer_files(&names) else {
         let shown: Vec<String> = names.iter().map(|name| printable(name)).collect();
-        return Err(usage(TokenizerError::no_tokenizer_in(PathBuf::from(&name), &shown).to_string()));
+        return Err(Failure::usage(
+            TokenizerError::no_tokenizer_in(PathBuf::from(&name), &shown).to_string(),
+        ));
     };
-    sources.model_files(&listing, &files)?;
+    sources.model_files(&listing, &files).map_err(unobtainable)?;
     Ok(Some(Brought { name, commit: listing.commit }))
 }
 
 /// The repository that a name without an owner stands for.
 fn search(sources: &Sources, name: &str) -> Result<String, Failure> {
-    let found = sources.find_models(name)?;
+    let found = sources.find_models(name).map_err(unobtainable)?;
     choose(&found, name).map(str::to_owned).ok_or_else(|| {
         let near: Vec<String> = found.iter().take(5).map(|model| printable(&model.id)).collect();
         let near = if near.is_empty() { "none".to_owned() } else { near.join(", ") };
-        usage(format!(
+        Failure::usage(format!(
             "--tokenizer {name} names no repository of the Hub; near it are: {near}. Give --tokenizer one of these, a \
              path, or `builtin`"
         ))

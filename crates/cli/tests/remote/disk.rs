@@ -194,14 +194,20 @@ fn wait_for(child: &mut std::process::Child, part: &str) {
     }
 }
 
+/// One that transfers a file, and one that waits for it.
+fn two(machine: &Machine, gate: &Gate) -> (std::process::Child, std::process::Child) {
+    let first = machine.start(&["dataset", "fetch", &gate.url()]);
+    gate.wait_for(1);
+    let mut second = machine.start(&["dataset", "fetch", &gate.url()]);
+    wait_for(&mut second, "waiting for another process that holds ");
+    (first, second)
+}
+
 #[test]
 fn two_processes_at_once_make_one_transfer() {
     let gate = Gate::new();
     let machine = Machine::bare();
-    let mut first = machine.start(&["dataset", "fetch", &gate.url()]);
-    gate.wait_for(1);
-    let mut second = machine.start(&["dataset", "fetch", &gate.url()]);
-    wait_for(&mut second, "waiting for another process that holds ");
+    let (mut first, mut second) = two(&machine, &gate);
     gate.open();
     assert!(first.wait().unwrap().success() && second.wait().unwrap().success());
     assert_eq!(gate.asked.load(Ordering::SeqCst), 1);
@@ -211,10 +217,7 @@ fn two_processes_at_once_make_one_transfer() {
 fn whoever_waits_goes_on_when_the_other_is_killed() {
     let gate = Gate::new();
     let machine = Machine::bare();
-    let mut first = machine.start(&["dataset", "fetch", &gate.url()]);
-    gate.wait_for(1);
-    let mut second = machine.start(&["dataset", "fetch", &gate.url()]);
-    wait_for(&mut second, "waiting for another process that holds ");
+    let (mut first, mut second) = two(&machine, &gate);
     first.kill().unwrap();
     first.wait().unwrap();
     gate.wait_for(2);

@@ -7,7 +7,6 @@ use aiperf_types::{Content, Media, MediaKind, TextGroup, Turn};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::instruction::missing_column;
 use super::{Converter, Fault, Made, Row, Value};
 use crate::media::sound::{Sound, Unusable};
 
@@ -37,11 +36,8 @@ impl Converter for Speech {
         Some(vec![self.column])
     }
 
-    fn check(&self, first: &Row) -> Result<(), Fault> {
-        if first.columns().contains(&self.column) {
-            return Ok(());
-        }
-        Err(missing_column(first, self.column))
+    fn required(&self) -> Vec<&str> {
+        vec![self.column]
     }
 
     fn convert(&self, row: &Row) -> Result<Made, Fault> {

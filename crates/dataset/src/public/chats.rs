@@ -2,7 +2,6 @@
 
 use aiperf_types::Turn;
 
-use super::instruction::missing_column;
 use super::{Converter, Fault, Made, Row, Value, media};
 
 /// Where the parts of a conversation are.
@@ -43,11 +42,8 @@ impl Converter for Chats {
         Some(vec![self.columns.messages, self.columns.image])
     }
 
-    fn check(&self, first: &Row) -> Result<(), Fault> {
-        if first.columns().contains(&self.columns.messages) {
-            return Ok(());
-        }
-        Err(missing_column(first, self.columns.messages))
+    fn required(&self) -> Vec<&str> {
+        vec![self.columns.messages]
     }
 
     fn convert(&self, row: &Row) -> Result<Made, Fault> {

@@ -56,10 +56,9 @@ pub trait Converter: Sync {
         Ok(true)
     }
 
-    /// Whether the set is one that this can convert, by its first row.
-    fn check(&self, first: &Row) -> Result<(), Fault> {
-        let _ = first;
-        Ok(())
+    /// The columns without which the set is none that this can convert.
+    fn required(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// What a row is. Called by several threads, in any order.
@@ -167,7 +166,7 @@ pub fn read(
         }
         let Some(row) = batch.first() else { break };
         if first {
-            converter.check(row)?;
+            has_columns(row, &converter.required())?;
             first = false;
         }
         let made = convert_all(converter, &batch);
@@ -196,6 +195,16 @@ pub fn read(
     }
     writer.finish()?;
     Ok(summary)
+}
+
+/// Whether a set has these columns, by its first row.
+fn has_columns(first: &Row, required: &[&str]) -> Result<(), Fault> {
+    let there = first.columns();
+    let Some(missing) = required.iter().find(|column| !there.contains(column)) else { return Ok(()) };
+    Err(Fault::new(
+        format!("it has no column `{missing}`: the columns of {} are {}", first.shard, there.join(", ")),
+        "Choose the subset that has it with --hf-subset, or another set with `aiperf datasets`",
+    ))
 }
 
 fn nothing(rows: u64, skipped: &BTreeMap<&'static str, u64>) -> Fault {

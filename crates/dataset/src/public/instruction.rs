@@ -70,25 +70,13 @@ fn pieces(template: &'static str) -> impl Iterator<Item = Piece> {
     })
 }
 
-/// The fault of a set that has no such column.
-pub(super) fn missing_column(row: &Row, column: &str) -> Fault {
-    Fault::new(
-        format!("it has no column `{column}`: the columns of {} are {}", row.shard, row.columns().join(", ")),
-        "Choose the subset that has it with --hf-subset, or another set with `aiperf datasets`",
-    )
-}
-
 impl Converter for Instruction {
     fn columns(&self) -> Option<Vec<&str>> {
         Some(self.prompt.columns().into_iter().chain(self.image).collect())
     }
 
-    fn check(&self, first: &Row) -> Result<(), Fault> {
-        let there = first.columns();
-        match self.prompt.columns().into_iter().find(|column| !there.contains(column)) {
-            Some(column) => Err(missing_column(first, column)),
-            None => Ok(()),
-        }
+    fn required(&self) -> Vec<&str> {
+        self.prompt.columns()
     }
 
     fn convert(&self, row: &Row) -> Result<Made, Fault> {

@@ -2,7 +2,6 @@
 
 use aiperf_types::{Content, Media, MediaKind, TextGroup, Turn};
 
-use super::instruction::missing_column;
 use super::{Converter, Fault, Made, Row, Value, video};
 
 const QUESTION: &str = "question";
@@ -38,12 +37,8 @@ impl Converter for VideoQuestions {
         Some(vec![QUESTION, CHOICES, VIDEO])
     }
 
-    fn check(&self, first: &Row) -> Result<(), Fault> {
-        let there = first.columns();
-        match [QUESTION, CHOICES, VIDEO].into_iter().find(|column| !there.contains(column)) {
-            Some(column) => Err(missing_column(first, column)),
-            None => Ok(()),
-        }
+    fn required(&self) -> Vec<&str> {
+        vec![QUESTION, CHOICES, VIDEO]
     }
 
     fn convert(&self, row: &Row) -> Result<Made, Fault> {

@@ -2,7 +2,6 @@
 
 use aiperf_types::{Content, Turn};
 
-use super::instruction::missing_column;
 use super::{Converter, Draft, Fault, Made, Row, Value};
 
 /// Which questions of a row are asked; all are trimmed.
@@ -29,11 +28,8 @@ impl Converter for Questions {
         Some(vec![self.column])
     }
 
-    fn check(&self, first: &Row) -> Result<(), Fault> {
-        if first.columns().contains(&self.column) {
-            return Ok(());
-        }
-        Err(missing_column(first, self.column))
+    fn required(&self) -> Vec<&str> {
+        vec![self.column]
     }
 
     fn convert(&self, row: &Row) -> Result<Made, Fault> {

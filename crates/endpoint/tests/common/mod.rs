@@ -8,27 +8,13 @@
 )]
 
 use aiperf_clock::Mono;
-use aiperf_config::{ConnectionReuse, EndpointConfig, EndpointKind, Target};
+use aiperf_config::{EndpointConfig, EndpointKind, Target};
 use aiperf_endpoint::{ReadPlan, Reader, Reading};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// An endpoint with nothing special.
 pub fn endpoint(kind: EndpointKind, streaming: bool) -> EndpointConfig {
-    EndpointConfig {
-        kind,
-        target: Target::Mock(String::new()),
-        custom_path: None,
-        streaming,
-        api_key: None,
-        headers: Vec::new(),
-        extra_inputs: Map::new(),
-        use_legacy_max_tokens: false,
-        use_server_token_count: false,
-        per_chunk_usage: false,
-        request_timeout: None,
-        connection_reuse: ConnectionReuse::Pooled,
-        bind_addresses: Vec::new(),
-    }
+    EndpointConfig { streaming, ..EndpointConfig::new(kind, Target::Mock(String::new())) }
 }
 
 /// A recorded case: one JSON object per request.

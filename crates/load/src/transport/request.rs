@@ -264,29 +264,19 @@ fn write_decimal(mut n: usize, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use aiperf_config::{ConnectionReuse, EndpointKind, Header, Secret, Target};
-    use serde_json::Map;
+    use aiperf_config::{EndpointKind, Header, Secret, Target};
 
     use super::*;
 
     fn endpoint(headers: &[(&str, &str)], key: Option<&str>) -> EndpointConfig {
         EndpointConfig {
-            kind: EndpointKind::Chat,
-            target: Target::Mock("mock://".into()),
-            custom_path: None,
             streaming: true,
             api_key: key.map(Secret::new),
             headers: headers
                 .iter()
                 .map(|(n, v)| Header { name: (*n).into(), value: Secret::new(*v) })
                 .collect(),
-            extra_inputs: Map::new(),
-            use_legacy_max_tokens: false,
-            use_server_token_count: false,
-            per_chunk_usage: false,
-            request_timeout: None,
-            connection_reuse: ConnectionReuse::Pooled,
-            bind_addresses: Vec::new(),
+            ..EndpointConfig::new(EndpointKind::Chat, Target::Mock("mock://".into()))
         }
     }
 

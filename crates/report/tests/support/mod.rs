@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use aiperf_clock::{Anchor, Mono};
 use aiperf_config::{
-    ConnectionReuse, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, ExportLevel, LoadMode,
-    Normal, OutputConfig, PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, SecretUrl, StopRule,
-    SyntheticDataset, Target, TokenizerConfig, TokenizerSource, Tuning, Ui,
+    DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, ExportLevel, LoadMode, Normal, OutputConfig,
+    PhaseConfig, RampTimes, RunConfig, RuntimeConfig, Sampling, SecretUrl, StopRule, SyntheticDataset,
+    Target, TokenizerConfig, TokenizerSource, Tuning, Ui,
 };
 use aiperf_metrics::{Block, ErrorGroup, Metric, RecordValues, Summary, Value as Measured, registry};
 use aiperf_report::{PhaseResults, Redactor, RunResults};
@@ -39,19 +39,11 @@ pub(crate) fn config(dir: &Path) -> RunConfig {
         seed_given: true,
         models: vec!["mock-model".into()],
         endpoint: EndpointConfig {
-            kind: EndpointKind::Chat,
-            target: Target::Server(SecretUrl::new(Url::parse(url).unwrap(), url)),
-            custom_path: None,
             streaming: true,
-            api_key: None,
-            headers: Vec::new(),
-            extra_inputs: Map::new(),
-            use_legacy_max_tokens: false,
-            use_server_token_count: false,
-            per_chunk_usage: false,
-            request_timeout: None,
-            connection_reuse: ConnectionReuse::Pooled,
-            bind_addresses: Vec::new(),
+            ..EndpointConfig::new(
+                EndpointKind::Chat,
+                Target::Server(SecretUrl::new(Url::parse(url).unwrap(), url)),
+            )
         },
         dataset: DatasetConfig {
             cache_bust: None,

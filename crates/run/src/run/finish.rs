@@ -52,7 +52,7 @@ impl Run<'_> {
             }
             phases.push(phase);
         }
-        let (written, mut failures) = close_files(&shared, dataset.as_ref(), stopped.is_none());
+        let (written, mut failures) = close_files(&shared, dataset.as_ref());
 
         let profiling = phases.iter().rev().find(|phase| phase.kind == PhaseKind::Profiling);
         let successes = profiling.map_or(0, |phase| phase.summary.valid_count);
@@ -145,7 +145,7 @@ fn results(
 }
 
 /// Closes the files that were written during the run; what they are, and what failed.
-fn close_files(shared: &Shared, dataset: &dyn Dataset, complete: bool) -> (Vec<WrittenFile>, Vec<String>) {
+fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec<String>) {
     let mut written = Vec::new();
     let mut failures = Vec::new();
     for (sink, label) in [(&shared.records, "Records JSONL"), (&shared.raw, "Raw Records")] {
@@ -160,7 +160,7 @@ fn close_files(shared: &Shared, dataset: &dyn Dataset, complete: bool) -> (Vec<W
         }
     }
     if let Some(inputs) = &shared.inputs {
-        match inputs.finish(dataset, &shared.format, complete) {
+        match inputs.finish(dataset, &shared.format, || shared.control.stopped().is_none()) {
             Ok(path) => written.push(WrittenFile { label: "Inputs JSON", path }),
             Err(error) => {
                 failures.push(format!("Inputs JSON: cannot write inputs.json: {error}; {}", remedy(&error)));

@@ -10,8 +10,9 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
-use super::super::{Failure, output, usage};
+use super::super::output;
 use crate::exit::ExitStatus;
+use crate::exit::Failure;
 use crate::{print, quote};
 
 const RAW: &str = "profile_export_raw.jsonl";
@@ -53,7 +54,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
             tell(&converted, folder, &output);
             ExitStatus::Success
         }
-        Err((message, status)) => {
+        Err(Failure { text: message, status }) => {
             print::err(&format!("error: {}\n", redact_text(&message)));
             status
         }
@@ -61,12 +62,14 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
 }
 
 fn convert(folder: &Path, output: &Path, phase: PhaseChoice) -> Result<Converted, Failure> {
-    let raw = raw_records(folder).map_err(usage)?;
+    let raw = raw_records(folder).map_err(Failure::usage)?;
     let broken = |error: std::io::Error| output::broken(output.display(), &error);
     let mut file = AtomicFile::create(output).map_err(broken)?;
     let converted = from_run(&raw, phase, &mut file, output).map_err(|error| match &error {
-        DatasetError::Unreadable { path, .. } if path == output => (error.to_string(), ExitStatus::Failure),
-        _ => usage(error.to_string()),
+        DatasetError::Unreadable { path, .. } if path == output => {
+            Failure::new(error.to_string(), ExitStatus::Failure)
+        }
+        _ => Failure::usage(error.to_string()),
     })?;
     file.commit().map_err(broken)?;
     Ok(converted)

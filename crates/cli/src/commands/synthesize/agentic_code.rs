@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::{input, patience::Patience};
 
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Failure};
 use crate::print;
 
 const TRACE: &str = "dataset.jsonl";
@@ -73,17 +73,11 @@ fn bundled_names() -> String {
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     match synthesize(matches) {
         Ok(()) => ExitStatus::Success,
-        Err((message, status)) => {
+        Err(Failure { text: message, status }) => {
             print::err(&format!("error: {message}\n"));
             status
         }
     }
-}
-
-type Failure = (String, ExitStatus);
-
-fn usage(message: impl Into<String>) -> Failure {
-    (message.into(), ExitStatus::Usage)
 }
 
 /// A configuration and where it came from.
@@ -103,13 +97,13 @@ fn choose(given: Option<&String>) -> Result<Chosen, Failure> {
         return Ok(Chosen { config, label: given.clone(), name: given.clone() });
     }
     let text = fs::read_to_string(given).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => usage(format!(
+        io::ErrorKind::NotFound => Failure::usage(format!(
             "--config {given}: neither a bundled configuration ({}) nor a file; check the name",
             bundled_names()
         )),
-        _ => usage(format!("--config {given}: cannot be read: {error}")),
+        _ => Failure::usage(format!("--config {given}: cannot be read: {error}")),
     })?;
-    let read = agentic::read(&text).map_err(|error| usage(format!("--config {given}: {error}")))?;
+    let read = agentic::read(&text).map_err(|error| Failure::usage(format!("--config {given}: {error}")))?;
     for key in &read.unknown {
         print::err(&format!("warning: --config {given}: key `{key}` is unknown and has no effect\n"));
     }
@@ -125,7 +119,7 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     }
     if let Some(longest) = number("max-osl") {
         if config.generation.min.is_some_and(|min| min > longest as f64) {
-            return Err(usage(format!(
+            return Err(Failure::usage(format!(
                 "--max-osl {longest} is below generation_length.min of the configuration; raise the one or lower the \
                  other"
             )));
@@ -134,7 +128,8 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     }
     // Invariant: both have defaults.
     let (sessions, seed) = (number("num-sessions").unwrap_or(1000), number("seed").unwrap_or(42));
-    let synthesis = Synthesis::new(config, sessions, seed).map_err(|error| usage(error.to_string()))?;
+    let synthesis =
+        Synthesis::new(config, sessions, seed).map_err(|error| Failure::usage(error.to_string()))?;
     let parent = Path::new(matches.get_one::<String>("output").map_or(".", String::as_str));
     let folder = Folder::create(parent, &format!("{label}_{sessions}s_seed{seed}"))?;
 
@@ -170,14 +165,15 @@ fn write_trace(synthesis: &Synthesis, sessions: u64, folder: &Folder) -> Result<
     drop(patience);
     written.map_err(|error| match error {
         SynthesisError::Write(error) => folder.cannot_write(&error),
-        error => usage(error.to_string()),
+        error => Failure::usage(error.to_string()),
     })
 }
 
 /// Reads the trace back as a run would.
 fn validate(path: &Path, outcome: &Outcome, block_size: u32) -> Result<(), Failure> {
-    let broken =
-        |what: String| (format!("the trace that was made is not valid: {what}"), ExitStatus::Internal);
+    let broken = |what: String| {
+        Failure::new(format!("the trace that was made is not valid: {what}"), ExitStatus::Internal)
+    };
     let rows = input::mooncake_rows(path, block_size).map_err(|error| broken(error.to_string()))?;
     if rows == outcome.rows() {
         Ok(())
@@ -217,7 +213,7 @@ impl Folder {
         let hidden = parent.join(format!(".{name}.{}.tmp", std::process::id()));
         fs::create_dir_all(&hidden).map_err(|error| {
             let text = format!("cannot make a folder in {}: {error}; see --output", parent.display());
-            (text, ExitStatus::Failure)
+            Failure::new(text, ExitStatus::Failure)
         })?;
         Ok(Folder { parent: parent.to_owned(), name, hidden, published: false })
     }
@@ -228,7 +224,7 @@ impl Folder {
 
     fn cannot_write(&self, error: &io::Error) -> Failure {
         let text = format!("cannot write in {}: {error}; see --output", self.parent.display());
-        (text, ExitStatus::Failure)
+        Failure::new(text, ExitStatus::Failure)
     }
 
     fn text(&self, file: &str, text: &str) -> Result<(), Failure> {

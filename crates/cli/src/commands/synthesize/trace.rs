@@ -9,9 +9,10 @@ use aiperf_synthesize::trace::{Arrivals, Length, Shape, Totals, TraceError, Trac
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use super::super::output;
 use super::super::patience::Patience;
-use super::super::{Failure, output, usage};
 use crate::exit::ExitStatus;
+use crate::exit::Failure;
 use crate::print;
 
 const STDOUT: &str = "-";
@@ -60,7 +61,7 @@ pub(super) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     match synthesize(matches) {
         Ok(()) => ExitStatus::Success,
-        Err((message, status)) => {
+        Err(Failure { text: message, status }) => {
             print::err(&format!("error: {message}\n"));
             status
         }
@@ -77,7 +78,7 @@ fn shape(matches: &ArgMatches) -> Result<Shape, Failure> {
         (None | Some("gamma"), Some(smoothness)) => Arrivals::Gamma(smoothness),
         (Some("gamma"), None) => Arrivals::Gamma(1.0),
         (Some(pattern), Some(_)) => {
-            return Err(usage(format!(
+            return Err(Failure::usage(format!(
                 "--arrival-smoothness shapes gamma arrivals, and --arrival is {pattern}; leave one of them out"
             )));
         }
@@ -107,13 +108,13 @@ fn length(matches: &ArgMatches, name: &str, deviation: &str) -> Result<Length, F
         .collect();
     match (numbers.as_deref(), stddev) {
         (Some([mean]), stddev) => Ok(Length::Normal { mean: *mean, stddev: stddev.unwrap_or(0.0) }),
-        (Some([_, _]), Some(_)) => Err(usage(format!(
+        (Some([_, _]), Some(_)) => Err(Failure::usage(format!(
             "--{deviation} belongs to a normal length, and --{name} {text} is lognormal; leave it out, or give a mean \
              alone"
         ))),
         // What is wrong with the two is said by the crate that draws.
         (Some([mean, median]), None) => Ok(Length::LogNormal(LogNormal::new(*mean, *median))),
-        _ => Err(usage(format!("--{name} {text:?} is neither a number nor MEAN,MEDIAN"))),
+        _ => Err(Failure::usage(format!("--{name} {text:?} is neither a number nor MEAN,MEDIAN"))),
     }
 }
 
@@ -124,7 +125,7 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
         output::may_write(matches, Path::new(output))?;
     }
     let requests = shape.requests;
-    let synthesis = TraceSynthesis::new(shape).map_err(|error| usage(error.to_string()))?;
+    let synthesis = TraceSynthesis::new(shape).map_err(|error| Failure::usage(error.to_string()))?;
     let broken = |error: &io::Error| output::broken(output, error);
     let mut patience = Patience::new();
     let mut progress = |done| patience.tell(done, requests, "rows");
@@ -146,7 +147,7 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     drop(patience);
     let totals = written.map_err(|error| match &error {
         TraceError::Write(error) => broken(error),
-        error => usage(error.to_string()),
+        error => Failure::usage(error.to_string()),
     })?;
     print::err(&summary(output, &totals));
     Ok(())

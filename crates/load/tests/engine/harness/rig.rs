@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use aiperf_config::{ConnectionReuse, EndpointConfig, EndpointKind, IpVersion, Target};
+use aiperf_config::{EndpointConfig, EndpointKind, IpVersion, Target};
 use aiperf_endpoint::{Format, ReadPlan, Reader, Reading};
 use aiperf_load::schedule::Plan;
 use aiperf_load::transport::{AffinityHeaders, HeadTemplate, Origin, Resolver, SocketOptions};
@@ -28,21 +28,7 @@ pub(crate) struct Setup {
 
 /// The endpoint of all tests.
 pub(crate) fn endpoint() -> EndpointConfig {
-    EndpointConfig {
-        kind: EndpointKind::Chat,
-        target: Target::Mock("mock://".into()),
-        custom_path: None,
-        streaming: false,
-        api_key: None,
-        headers: Vec::new(),
-        extra_inputs: serde_json::Map::new(),
-        use_legacy_max_tokens: false,
-        use_server_token_count: false,
-        per_chunk_usage: false,
-        request_timeout: None,
-        connection_reuse: ConnectionReuse::Pooled,
-        bind_addresses: Vec::new(),
-    }
+    EndpointConfig::new(EndpointKind::Chat, Target::Mock("mock://".into()))
 }
 
 /// One worker with its pacer, towards `addr`.
