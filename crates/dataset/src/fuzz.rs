@@ -213,7 +213,7 @@ pub fn fuzz_rows(bytes: &[u8]) {
         for (name, fixed_schedule) in names.into_iter().chain([("exgentic", false), ("exgentic_v2", true)]) {
             let Some((set, make)) = find(name).and_then(|set| match set.reading {
                 Reading::Rows(make) => Some((set, make)),
-                _ => None,
+                Reading::Traces => None,
             }) else {
                 continue;
             };

@@ -45,8 +45,8 @@ const CATEGORIES: [Category; 9] = [
         name: "public-dataset-loader",
         about: "Published data sets (--public-dataset)",
         entries: || {
-            let built = aiperf_dataset::public::sets().iter().filter(|set| set.is_built());
-            built
+            aiperf_dataset::public::sets()
+                .iter()
                 .map(|set| Entry {
                     name: set.name,
                     line: set.about.to_owned(),

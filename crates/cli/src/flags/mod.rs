@@ -211,8 +211,6 @@ pub enum Later {
     ServerHooks,
     /// Further dataset formats.
     MoreFormats,
-    /// Public data sets.
-    PublicDatasets,
     /// The replay of agentic traces.
     AgenticReplay,
     /// Configuration files.
@@ -254,7 +252,6 @@ impl Later {
             Later::MoreEndpoints => "further endpoint types, several servers and other connection strategies",
             Later::ServerHooks => "readiness probes and server hooks",
             Later::MoreFormats => "further dataset formats",
-            Later::PublicDatasets => "public data sets",
             Later::AgenticReplay => "the replay of agentic traces",
             Later::ConfigFiles => "configuration files",
             Later::Goodput => "goodput and time slices",

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::signals::Signals;
 use super::view::{Directory, directory};
 use crate::environment::{Environment, TIMEOUT_VARIABLE};
-use crate::exit::{ExitStatus, Failure};
+use crate::exit::Failure;
 use crate::settle::Note;
 use found::Found;
 
@@ -39,17 +39,14 @@ pub(crate) fn bring(
     let found = Found::of(environment, &sources, set, &public).map_err(|error| renamed(error, set))?;
     let origin = found.origin();
     let failed = |problem: Problem| Failure::from(problem.about(about(set, &origin)));
-    let directory = directory().map_err(|error| {
-        let directory = std::env::temp_dir();
-        failed(Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" })
-    })?;
+    let directory = scratch().map_err(failed)?;
     let mut provenance = identity(set, &public, &found);
     let lines = match set.reading {
         Reading::Rows(make) => {
             let store = directory.path().join("conversations");
             let tokenizer = if set.follows(Setting::Tokens) {
                 let opened = aiperf_run::open_tokenizer(config);
-                opened.map_err(|error| Failure { text: error.to_string(), status: ExitStatus::Usage })?
+                opened.map_err(|error| Failure::usage(error.to_string()))?
             } else {
                 None
             };
@@ -84,8 +81,6 @@ pub(crate) fn bring(
             }
             vec![format!("Public data set {} ({origin}): {files} file(s)", set.name)]
         }
-        // The flag refuses them.
-        Reading::Later => return Ok(None),
     };
     provenance.insert("bytes_fetched".into(), found.fetched().into());
     config.remote = Some(RemoteDataset { lines, provenance: Value::Object(provenance) });
@@ -106,10 +101,7 @@ pub(crate) struct Fetched {
 
 /// Brings what a run with these options reads into the cache; without a bound the whole set.
 pub(crate) fn fetch(environment: &Environment, public: &PublicDataset) -> Result<Fetched, Failure> {
-    let unknown = || Failure {
-        text: format!("there is no public data set {}", public.name),
-        status: ExitStatus::Usage,
-    };
+    let unknown = || Failure::usage(format!("there is no public data set {}", public.name));
     let set = public::find(public.name).ok_or_else(unknown)?;
     let nameless = |problem: Problem| Failure::from(problem.about(about(set, "")));
     let (sources, _signals) = sources(environment).map_err(nameless)?;
@@ -118,10 +110,7 @@ pub(crate) fn fetch(environment: &Environment, public: &PublicDataset) -> Result
     match set.reading {
         // How far these are read depends on what is found in them. Where tokens decide, there is one file anyway.
         Reading::Rows(make) if public.bound.is_some() && !set.follows(Setting::Tokens) => {
-            let directory = directory().map_err(|error| {
-                let directory = std::env::temp_dir();
-                nameless(Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" })
-            })?;
+            let directory = scratch().map_err(nameless)?;
             let place = Place {
                 sources: &sources,
                 found: &found,
@@ -145,6 +134,15 @@ pub(crate) fn fetch(environment: &Environment, public: &PublicDataset) -> Result
     let line =
         format!("Public data set {} ({}): {} bytes fetched", set.name, found.origin(), found.fetched());
     Ok(Fetched { facts, line })
+}
+
+/// Where conversations are kept while a run lasts.
+fn scratch() -> Result<Directory, Problem> {
+    directory().map_err(|error| cannot_write(&std::env::temp_dir(), &error))
+}
+
+fn cannot_write(directory: &Path, error: &std::io::Error) -> Problem {
+    Problem::CannotWrite { directory: directory.to_owned(), cause: error.to_string(), variable: "TMPDIR" }
 }
 
 /// Sources that are as patient as is asked for public data sets.
@@ -235,11 +233,7 @@ fn linked(found: &Found, sources: &Sources, directory: &Directory) -> Result<usi
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::os::unix::fs::symlink(std::path::absolute(&local.path)?, &link));
-        made.map_err(|error| {
-            let directory = directory.path().to_owned();
-            Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" }
-                .about(found.origin())
-        })?;
+        made.map_err(|error| cannot_write(directory.path(), &error).about(found.origin()))?;
         count += 1;
     }
     Ok(count)

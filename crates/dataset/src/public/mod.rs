@@ -22,7 +22,7 @@ mod value;
 mod video;
 
 pub use convert::{Converter, Draft, Job, Made, Summary, read};
-pub use registry::{CheckFilters, LATER_NAMES, Make, NAMES, Place, PublicSet, Reading, Setting, find, sets};
+pub use registry::{CheckFilters, Make, NAMES, Place, PublicSet, Reading, Setting, find, sets};
 pub use rows::{Choice, Row, Rows};
 pub use shard::{LocalShard, Shard, ShardBytes};
 pub use value::Value;

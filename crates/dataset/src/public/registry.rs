@@ -48,8 +48,6 @@ pub enum Reading {
     Rows(Make),
     /// Whole traces of agents, each row one, by the code that reads such files.
     Traces,
-    /// Not there yet: the value of the flag is refused.
-    Later,
 }
 
 /// Which settings of a run a set can follow.
@@ -99,7 +97,7 @@ pub struct PublicSet {
 }
 
 impl PublicSet {
-    /// A set of the Hub with nothing special: the train split, not streamed.
+    /// A set of the Hub with nothing special: the train split, not streamed, whole traces.
     const fn new(name: &'static str, repo: &'static str, about: &'static str) -> PublicSet {
         PublicSet {
             name,
@@ -113,7 +111,7 @@ impl PublicSet {
             about,
             settings: &[Setting::Subset],
             filters: None,
-            reading: Reading::Later,
+            reading: Reading::Traces,
         }
     }
 
@@ -122,14 +120,8 @@ impl PublicSet {
         PublicSet {
             record: "whole trace",
             settings: &[Setting::Subset, Setting::Schedule],
-            reading: Reading::Traces,
             ..PublicSet::new(name, repo, about)
         }
-    }
-
-    /// Whether this version can read it.
-    pub const fn is_built(&self) -> bool {
-        !matches!(self.reading, Reading::Later)
     }
 
     /// Whether it follows `setting`.
@@ -498,33 +490,16 @@ pub fn find(name: &str) -> Option<&'static PublicSet> {
     SETS.iter().find(|set| set.name == plain)
 }
 
-const fn count(built: bool) -> usize {
-    let (mut count, mut at) = (0, 0);
+/// Names of all sets.
+pub const NAMES: &[&str] = &{
+    let mut names = [""; SETS.len()];
+    let mut at = 0;
     while at < SETS.len() {
-        count += (SETS[at].is_built() == built) as usize;
-        at += 1;
-    }
-    count
-}
-
-const fn names<const N: usize>(later_only: bool) -> [&'static str; N] {
-    let mut names = [""; N];
-    let (mut count, mut at) = (0, 0);
-    while at < SETS.len() {
-        if !later_only || !SETS[at].is_built() {
-            names[count] = SETS[at].name;
-            count += 1;
-        }
+        names[at] = SETS[at].name;
         at += 1;
     }
     names
-}
-
-/// Names of all sets.
-pub const NAMES: &[&str] = &names::<{ SETS.len() }>(false);
-
-/// Names of the sets that are for a later version.
-pub const LATER_NAMES: &[&str] = &names::<{ count(false) }>(true);
+};
 
 #[cfg(test)]
 mod tests {

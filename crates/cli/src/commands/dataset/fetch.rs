@@ -57,8 +57,8 @@ fn of_set(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 /// Fetches a public data set.
 fn fetch_set(matches: &ArgMatches, name: &str, environment: &Environment) -> ExitStatus {
     let plain = name.to_ascii_lowercase().replace('-', "_");
-    let Some(set) = public::find(name).filter(|set| set.is_built()) else {
-        let names = public::sets().iter().filter(|set| set.is_built()).map(|set| set.name);
+    let Some(set) = public::find(name) else {
+        let names = public::sets().iter().map(|set| set.name);
         print::err(&unknown("public data set", name, &plain, names));
         return ExitStatus::Usage;
     };
