@@ -19,6 +19,7 @@ mod story;
 mod target;
 mod usage;
 
+pub use aiperf_load::preflight::ready_process;
 pub use error::{InputError, RunError, StartFailure};
 pub use run::{RunEnd, execute, needs_tokenizer, open_tokenizer};
 pub use signals::Signals;

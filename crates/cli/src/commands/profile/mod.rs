@@ -1,7 +1,7 @@
 //! `aiperf profile`
 
 use aiperf_config::{RunConfig, redact_text};
-use aiperf_run::{RunEnd, RunError, Signals};
+use aiperf_run::{RunEnd, RunError, Signals, ready_process};
 use aiperf_source::Reference;
 use clap::ArgMatches;
 
@@ -25,6 +25,8 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
             return ExitStatus::Usage;
         }
     };
+    // While there is one thread.
+    ready_process();
     // Before anything is read: a file may take its time. A transfer hears signals by itself, and cleans up.
     let is_remote = typed.text("--input-file").is_some_and(Reference::is_reference)
         || ["--public-dataset", "--hf-weka-dataset"].iter().any(|flag| typed.has(flag))
