@@ -1,6 +1,7 @@
 //! What the surroundings say: environment variables, terminal, working directory.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -310,8 +311,8 @@ fn affinity(tuning: &mut Tuning, header: &'static str, on: bool) {
     }
 }
 
-/// What the surroundings say.
-#[derive(Clone, Debug, Default)]
+/// What the surroundings say. `Debug` shows no variable: any may be a key.
+#[derive(Clone, Default)]
 pub struct Environment {
     /// Environment variables.
     pub variables: BTreeMap<String, String>,
@@ -319,6 +320,15 @@ pub struct Environment {
     pub terminal: bool,
     /// The working directory.
     pub directory: PathBuf,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("terminal", &self.terminal)
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Environment {

@@ -35,6 +35,8 @@ pub use replay::{AgentReplay, SessionColumn, TraceReplay};
 pub use run::{
     ExportLevel, OutputConfig, RemoteDataset, RunConfig, RuntimeConfig, TokenizerConfig, TokenizerSource, Ui,
 };
-pub use secret::{REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_path, redact_text};
+pub use secret::{
+    REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_known, redact_path, redact_text,
+};
 pub use signed::{Signature, identity, moment, signature};
 pub use tuning::Tuning;

@@ -137,12 +137,17 @@ fn looks_like_credential(value: &str) -> bool {
     {
         return true;
     }
-    if KEY_PREFIXES.iter().any(|prefix| value.starts_with(prefix) && value.len() >= prefix.len() + 8) {
+    if is_key(value) {
         return true;
     }
     let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-.".contains(&byte));
     let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
     value.len() >= 32 && is_word && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && !is_uuid(value)
+}
+
+/// Whether a text begins like a key of a well-known service.
+fn is_key(text: &str) -> bool {
+    KEY_PREFIXES.iter().any(|prefix| text.starts_with(prefix) && text.len() >= prefix.len() + 8)
 }
 
 fn is_uuid(value: &str) -> bool {
@@ -202,6 +207,32 @@ pub fn redact_text(text: &str) -> String {
         rest = tail;
     }
     out.push_str(rest);
+    out
+}
+
+/// As [`redact_text`], with these secrets hidden too wherever they stand, and every word that begins like a key of a
+/// well-known service: for text of which nobody knows what it holds.
+pub fn redact_known(text: &str, secrets: &[String]) -> String {
+    let mut secrets: Vec<&str> = secrets.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    // One that contains another goes first.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    let mut text = redact_text(text);
+    for secret in secrets {
+        text = text.replace(secret, REDACTED);
+        // As `Debug` writes it.
+        text = text.replace(&*secret.escape_debug().to_string(), REDACTED);
+    }
+    let mut out = String::with_capacity(text.len());
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    for piece in text.split_inclusive(|c| !is_part(c)) {
+        let word = piece.trim_end_matches(|c| !is_part(c));
+        if is_key(word) {
+            out.push_str(REDACTED);
+            out.push_str(&piece[word.len()..]);
+        } else {
+            out.push_str(piece);
+        }
+    }
     out
 }
 
@@ -298,6 +329,18 @@ mod tests {
     fn queries_of_paths_are_redacted() {
         assert_eq!(redact_path("/v1/x?key=abc&version=2"), "/v1/x?key=<redacted>&version=2");
         assert_eq!(redact_path("/v1/x"), "/v1/x");
+    }
+
+    #[test]
+    fn known_secrets_and_words_that_look_like_keys_are_hidden_anywhere() {
+        let secrets = ["canary".to_owned(), "canary\nlong".to_owned(), String::new()];
+        let text = "Settings { token: \"canary\\nlong\", other: \"xcanaryx\" } hf_abcdefghijkl, (AKIAIOSFODNN7EXAMPLE) \
+                    https://h/x?sig=abc half_abcdefghijkl";
+        assert_eq!(
+            redact_known(text, &secrets),
+            "Settings { token: \"<redacted>\", other: \"x<redacted>x\" } <redacted>, (<redacted>) \
+             https://h/x?sig=<redacted> half_abcdefghijkl"
+        );
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod sampler;
 mod source;
 mod synthesis;
 mod synthetic;
+mod texts;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -55,7 +56,8 @@ pub use open::open;
 pub use parquet::panic_is_caught;
 pub use raw_records::{RawRecords, RawRequest};
 pub use sampler::Sampler;
-pub use source::decoded_head;
+pub use source::{decoded_head, expands_without_end};
+pub use texts::texts;
 
 /// How many conversations there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

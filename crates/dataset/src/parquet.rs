@@ -17,6 +17,7 @@ pub(crate) use cells::{Cell, Cells};
 pub(crate) use json::{NotFinite, Writer, write_string};
 pub use table::panic_is_caught;
 pub(crate) use table::{Batches, Table, guarded};
+pub(crate) use types::has_texts;
 
 #[cfg(test)]
 mod aside_tests;

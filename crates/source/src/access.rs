@@ -394,7 +394,8 @@ fn folder<P: Protocol>(
     Ok(Chosen { files, folder: Some(path), dropped, notes })
 }
 
-/// A folder without Parquet: everything that is not hidden, in the order of paths.
+/// A folder without Parquet: everything that is not hidden, in the order that loaders read a folder in, which is that of
+/// the parts of the paths.
 fn other_folder(
     path: String,
     entries: Vec<Entry>,
@@ -409,7 +410,7 @@ fn other_folder(
             fix: "Name one file of it".into(),
         });
     }
-    let files: Vec<Entry> = entries
+    let mut files: Vec<Entry> = entries
         .into_iter()
         .filter(|entry| {
             below(&path, &entry.path).is_some_and(|name| {
@@ -418,6 +419,7 @@ fn other_folder(
             })
         })
         .collect();
+    files.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
     if files.is_empty() {
         return Err(Problem::Empty(title.to_owned()));
     }

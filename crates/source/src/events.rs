@@ -1,8 +1,9 @@
 //! What a person sees while a source is read.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::printable;
 
@@ -34,12 +35,16 @@ pub enum Event {
 
 /// Where events go.
 #[derive(Clone)]
-pub struct Events(Arc<dyn Fn(Event) + Send + Sync>);
+pub struct Events {
+    take: Arc<dyn Fn(Event) + Send + Sync>,
+    /// Warnings that are not worth a second time.
+    warned: Arc<Mutex<BTreeSet<String>>>,
+}
 
 impl Events {
     /// To a function.
     pub fn to(take: impl Fn(Event) + Send + Sync + 'static) -> Events {
-        Events(Arc::new(take))
+        Events { take: Arc::new(take), warned: Arc::default() }
     }
 
     /// Nowhere.
@@ -48,7 +53,7 @@ impl Events {
     }
 
     pub(crate) fn send(&self, event: Event) {
-        (self.0)(event);
+        (self.take)(event);
     }
 
     pub(crate) fn info(&self, text: impl AsRef<str>) {
@@ -57,6 +62,14 @@ impl Events {
 
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
         self.send(Event::Note { warning: true, text: printable(text.as_ref()) });
+    }
+
+    /// Warns, unless these very words were said before.
+    pub(crate) fn warn_once(&self, text: String) {
+        let is_new = self.warned.lock().unwrap_or_else(PoisonError::into_inner).insert(text.clone());
+        if is_new {
+            self.warn(text);
+        }
     }
 }
 

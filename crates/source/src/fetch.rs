@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::digest::{Digests, Promise, short};
 use crate::error::Problem;
-use crate::events::{Event, Events};
+use crate::events::{Event, Events, Stop};
 use crate::lock::{self, Lock};
 use crate::plan::Plan;
 use crate::protocol::{Entry, Protocol, Range};
@@ -43,6 +43,7 @@ pub(crate) struct Fetch<'a, P, S> {
     pub(crate) plan: &'a Plan,
     pub(crate) patience: &'a Patience,
     pub(crate) events: &'a Events,
+    pub(crate) stop: &'a Stop,
 }
 
 impl<P: Protocol, S: Store> Fetch<'_, P, S> {
@@ -148,14 +149,22 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         let Some(promised) = self.plan.data_sha256.as_deref() else {
             return Problem::CannotRead { path, cause: "it is gone".into() };
         };
-        match transfer::digest_file(&path, false) {
+        match self.digests(&path) {
             Ok(digests) => Problem::Digest {
                 file: file.path.clone(),
                 found: short(&digests.sha256),
                 promised: short(promised),
                 by: self.plan.manifest.as_ref().map(|mark| mark.path.clone()).unwrap_or_default(),
             },
-            Err(error) => Problem::CannotRead { path, cause: error.to_string() },
+            Err(problem) => problem,
+        }
+    }
+
+    /// The digests of a file that is here, unless it is all stopped meanwhile.
+    fn digests(&self, path: &Path) -> Result<Digests, Problem> {
+        match transfer::digest_file(path, self.stop) {
+            Ok(digests) => digests.ok_or(Problem::Interrupted),
+            Err(error) => Err(Problem::CannotRead { path: path.to_owned(), cause: error.to_string() }),
         }
     }
 
@@ -170,8 +179,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
             let size = size_of(&path)?;
             return Ok(Some((path, Digests { size, sha256, git: None })));
         }
-        let digests = transfer::digest_file(&path, false)
-            .map_err(|error| Problem::CannotRead { path: path.clone(), cause: error.to_string() })?;
+        let digests = self.digests(&path)?;
         let kept = self
             .plan
             .data_sha256

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::digest::{sha256_hex, short};
+use crate::error::printable;
 use crate::fetch::LocalFile;
 use crate::plan::{FormatSource, ManifestMark, Plan};
 use crate::protocol::Node;
@@ -100,7 +101,7 @@ impl Provenance {
         if let Some(options) = &self.options {
             lines.push(format!("Options that go with {}: {options}", self.resolved_reference));
         }
-        lines
+        lines.iter().map(|line| printable(line)).collect()
     }
 
     /// `metadata.dataset` of the results.

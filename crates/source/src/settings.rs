@@ -1,6 +1,7 @@
 //! What the environment says about sources: caches, tokens, offline mode, patience.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,8 +16,8 @@ pub const HUB_CACHE_VARIABLE: &str = "HF_HUB_CACHE";
 /// The variable that forbids the network.
 pub const OFFLINE_VARIABLE: &str = "AIPERF_DATASET_REMOTE_OFFLINE";
 
-/// Everything that the environment decides.
-#[derive(Clone, Debug)]
+/// Everything that the environment decides. `Debug` shows no variable: any may be a key.
+#[derive(Clone)]
 pub struct Settings {
     /// Environment variables; for what only one scheme reads.
     pub variables: BTreeMap<String, String>,
@@ -28,6 +29,17 @@ pub struct Settings {
     pub offline: bool,
     /// How long this program waits for others.
     pub patience: Patience,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("hub", &self.hub)
+            .field("remote_cache", &self.remote_cache)
+            .field("offline", &self.offline)
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The Hub and its cache.

@@ -236,7 +236,14 @@ impl Sources {
         store: &'a S,
         plan: &'a Plan,
     ) -> Fetch<'a, P, S> {
-        Fetch { protocol, store, plan, patience: &self.settings.patience, events: &self.events }
+        Fetch {
+            protocol,
+            store,
+            plan,
+            patience: &self.settings.patience,
+            events: &self.events,
+            stop: &self.stop,
+        }
     }
 
     /// Runs `work` to its end, or until it is stopped.

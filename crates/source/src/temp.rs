@@ -18,10 +18,14 @@ impl TempFile {
     /// Makes one in `directory`, which must be on the filesystem of its later place. Never an existing file, never
     /// through a link.
     pub(crate) fn create(directory: &Path, stem: &str, ending: &str) -> io::Result<TempFile> {
+        TempFile::with_mode(directory, stem, ending, 0o644)
+    }
+
+    fn with_mode(directory: &Path, stem: &str, ending: &str, mode: u32) -> io::Result<TempFile> {
         loop {
             let random = RandomState::new().hash_one(std::process::id());
             let path = directory.join(format!("{stem}{random:016x}{ending}"));
-            match File::options().read(true).write(true).create_new(true).mode(0o644).open(&path) {
+            match File::options().read(true).write(true).create_new(true).mode(mode).open(&path) {
                 Ok(file) => return Ok(TempFile { path, file, placed: false }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -62,6 +66,16 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::other("a file lies in a directory"))?;
     std::fs::create_dir_all(directory)?;
     let temp = TempFile::create(directory, ".", ".tmp")?;
+    temp.file().write_all(bytes)?;
+    temp.file().sync_all()?;
+    temp.place(path)
+}
+
+/// Replaces a file that only its owner may read.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    use io::Write as _;
+    let directory = path.parent().ok_or_else(|| io::Error::other("a file lies in a directory"))?;
+    let temp = TempFile::with_mode(directory, ".", ".tmp", 0o600)?;
     temp.file().write_all(bytes)?;
     temp.file().sync_all()?;
     temp.place(path)

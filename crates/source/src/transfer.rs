@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::digest::{Digester, Digests, Promise};
 use crate::error::Problem;
-use crate::events::{Event, Events};
+use crate::events::{Event, Events, Stop};
 use crate::http::{Body, Failure, pause};
 use crate::settings::Patience;
 use crate::temp::TempFile;
@@ -249,16 +249,18 @@ impl Writer {
     }
 }
 
-/// The digests of a file that is there.
-pub(crate) fn digest_file(path: &Path, git: bool) -> io::Result<Digests> {
+/// The digests of a file that is there; `None` when `stop` was set meanwhile.
+pub(crate) fn digest_file(path: &Path, stop: &Stop) -> io::Result<Option<Digests>> {
     let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut digester = Digester::new(git.then_some(length));
+    let mut digester = Digester::new(None);
     let mut buffer = vec![0; 1 << 18];
     let mut at = 0;
     loop {
+        if stop.is_set() {
+            return Ok(None);
+        }
         match file.read_at(&mut buffer, at)? {
-            0 => return Ok(digester.finish()),
+            0 => return Ok(Some(digester.finish())),
             count => {
                 digester.update(&buffer[..count]);
                 at += count as u64;
@@ -269,7 +271,9 @@ pub(crate) fn digest_file(path: &Path, git: bool) -> io::Result<Digests> {
 
 /// The sha256 of a file, in hexadecimal.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
-    digest_file(path, false).map(|digests| digests.sha256)
+    let digests = digest_file(path, &Stop::default())?;
+    // Invariant: nobody can set what nobody else has.
+    Ok(digests.unwrap_or_default().sha256)
 }
 
 /// Says so when `size` bytes more do not fit.
@@ -303,6 +307,17 @@ pub(crate) fn disk_problem(directory: &Path, error: &io::Error, variable: &'stat
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_hashed_until_it_is_stopped() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "hello\n").unwrap();
+        let stop = Stop::default();
+        let digests = digest_file(file.path(), &stop).unwrap().unwrap();
+        assert_eq!((digests.size, &digests.sha256[..12]), (6, "5891b5b522d5"));
+        stop.now();
+        assert_eq!(digest_file(file.path(), &stop).unwrap(), None);
+    }
 
     #[test]
     fn a_disk_that_fills_up_while_it_is_written_is_named_with_the_way_out() {

@@ -277,18 +277,11 @@ fn as_published(fault: &str, plan: &Plan, path: &Path) -> String {
 
 /// Whether a file of lines is compressed, and what it begins with is larger than any record: it is not decompressed.
 fn expands_without_end(path: &Path, format: FileFormat) -> bool {
-    const STORED: usize = 8 << 20;
-    const MOST: usize = 64 << 20;
-    if !matches!(
+    let of_lines = matches!(
         aiperf_dataset::format(format).files,
         aiperf_dataset::Files::Jsonl | aiperf_dataset::Files::Csv
-    ) {
-        return false;
-    }
-    let head = head_of(path, STORED);
-    head.is_some_and(|head| {
-        aiperf_dataset::decoded_head(&head).is_some_and(|text| text.len() >= MOST && !text.contains(&b'\n'))
-    })
+    );
+    of_lines && aiperf_dataset::expands_without_end(path)
 }
 
 /// The first bytes of a file.

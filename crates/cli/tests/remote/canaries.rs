@@ -1,5 +1,9 @@
 //! No credential in any output, stream or cache file: what is secret carries a mark, and the mark is looked for.
 
+use std::process::Command;
+use std::sync::OnceLock;
+
+use aiperf_source::{Event, Events, Reference, Settings, Sources, Stop};
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo, StubStore};
 
 use crate::machine::{MANIFEST, Machine, TRACE, files_below, stderr, stdout};
@@ -250,5 +254,93 @@ fn secrets_in_data_that_are_to_be_published_are_found_and_not_repeated() {
             assert!(said.contains("what looks like a credential"), "{index} {said}");
             assert!(!said.to_lowercase().contains(MARK), "{said}");
         }
+    }
+}
+
+/// What the child of the test below panics over.
+const PANIC: &str = "AIPERF_TEST_PANIC";
+const SECRETS: [(&str, &str); 4] = [
+    ("AWS_ACCESS_KEY_ID", "AKIAcanary"),
+    ("AWS_SECRET_ACCESS_KEY", "canary-secret"),
+    ("AWS_SESSION_TOKEN", "canary\"session"),
+    ("OPENAI_API_KEY", "canary-other"),
+];
+
+#[test]
+fn a_panic_in_the_middle_of_the_work_shows_no_secret() {
+    let hub = StubHub::start(&[("org/trace", StubRepo::new(&[("lfs:trace.jsonl", TRACE)]))]);
+    let store = StubStore::start(&[("trace.jsonl", TRACE)]);
+    let server = Server::start(|request| match request.path() {
+        "/x.jsonl" => Answer::file(request, &TRACE.into()).with("ETag", "\"a\""),
+        _ => Answer::status(404),
+    });
+    for reference in [
+        format!("{}/x.jsonl?part=1&{}", server.url(), SIGNATURES[0]),
+        "s3://traces/trace.jsonl".to_owned(),
+        "hf://org/trace/trace.jsonl".to_owned(),
+    ] {
+        let mut machine = Machine::new(&hub);
+        machine.set("AWS_ENDPOINT_URL_S3", &store.endpoint());
+        machine.set("AWS_EC2_METADATA_DISABLED", "true");
+        machine.set("RUST_BACKTRACE", "1");
+        machine.set(PANIC, &reference);
+        SECRETS.iter().for_each(|(name, value)| machine.set(name, value));
+        let child = Command::new(std::env::current_exe().unwrap());
+        let arguments = ["--exact", "canaries::child_that_panics", "--nocapture"];
+        let output = machine.through(child, &arguments).output().unwrap();
+        let said = stderr(&output) + &stdout(&output);
+        assert_eq!(output.status.code(), Some(101), "{said}");
+        assert!(said.contains("panicked at") && said.contains("internal error"), "{said}");
+        assert!(
+            said.contains("Start {") && said.contains("Sources {") && !said.contains("hf_good"),
+            "{said}"
+        );
+        let mut seen = Seen(said);
+        for path in files_below(machine.home.path()) {
+            seen.0 += &path.display().to_string();
+            seen.0 += &String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default());
+        }
+        seen.check(&reference);
+    }
+}
+
+/// Not a test by itself: the child of the one above. It panics in mid-transfer, over everything that is known then.
+#[test]
+fn child_that_panics() {
+    static SOURCES: OnceLock<Sources> = OnceLock::new();
+    let Ok(text) = std::env::var(PANIC) else { return };
+    aiperf_cli::panic::install();
+    let reference = Reference::parse(&text).unwrap();
+    let settings = Settings::of(&std::env::vars().collect()).unwrap();
+    let (typed, known) = (reference.clone(), settings.clone());
+    let events = Events::to(move |event| {
+        if matches!(event, Event::Start { .. }) {
+            let names = SECRETS.iter().map(|(name, _)| *name).chain(["HF_TOKEN"]);
+            let secrets: Vec<_> = names.map(std::env::var).collect();
+            panic!("{event:?} {text} {typed:?} {known:?} {:?} {secrets:?}", SOURCES.get());
+        }
+    });
+    let sources = SOURCES.get_or_init(|| Sources::new(settings, events, Stop::default()));
+    let plan = sources
+        .access(
+            &reference,
+            &aiperf_source::Ask {
+                format: None,
+                endpoint_type: None,
+                has_stop: true,
+                max_context_length: None,
+                formats: &NoFormats,
+                own_version: "0.14.0",
+            },
+        )
+        .unwrap();
+    sources.fetch(&plan).unwrap();
+}
+
+struct NoFormats;
+
+impl aiperf_source::Formats for NoFormats {
+    fn find(&self, _: &str) -> Option<aiperf_source::Format> {
+        None
     }
 }

@@ -101,6 +101,13 @@ fn published() -> StubHub {
         ),
         ("org/sets", StubRepo::new(&[("lfs:a/0.parquet", b"PAR1"), ("lfs:b/0.parquet", b"PAR1")])),
         ("org/empty", StubRepo::new(&[("lfs:x.jsonl", b"")])),
+        (
+            "org/odd",
+            StubRepo::new(&[
+                ("aiperf.json", b"{\"path\": \"x.jsonl\", \"format\": \"no_such\"}"),
+                ("lfs:x.jsonl", TRACE),
+            ]),
+        ),
     ])
 }
 
@@ -111,7 +118,12 @@ fn what_is_wrong_with_a_reference_or_its_source() {
     let hub = published();
     let mut machine = Machine::new(&hub);
     machine.variables.retain(|(name, _)| name != "HF_TOKEN");
-    let store = StubStore::start(&[("p/x.jsonl", TRACE)]);
+    let store = StubStore::start(&[
+        ("p/x.jsonl", TRACE),
+        ("q/aiperf.json", b"{\"path\": \".\", \"format\": \"single_turn\"}"),
+        ("q/a-00000-of-00001.parquet", b"PAR1"),
+        ("q/b-00000-of-00001.parquet", b"PAR1"),
+    ]);
     machine.set("AWS_ENDPOINT_URL_S3", &store.endpoint());
     machine.set("AWS_EC2_METADATA_DISABLED", "true");
     let typed = With(&["--custom-dataset-type", "single_turn"]);
@@ -120,6 +132,20 @@ fn what_is_wrong_with_a_reference_or_its_source() {
         &[
             row("s3://traces/p", ByAll, "was not found", "Add a / at its end", 2),
             row("s3://traces/p/", ByAll, "has no aiperf.json", "Point at one file", 2),
+            row(
+                "s3://traces/q/",
+                ByAll,
+                "its manifest folder s3://traces/q/ holds the splits a, b and none is named 'train'",
+                "Ask the publisher to keep one split in the folder, or to name it train",
+                2,
+            ),
+            row(
+                "hf://org/odd",
+                ByAll,
+                "unknown format \"no_such\"",
+                "aiperf plugins custom-dataset-loader",
+                2,
+            ),
             row("s3://none/x.jsonl", ByAll, "the bucket none was not found", "Check its spelling", 2),
             row("hf://org", ByAll, "the owner is missing", "hf://<org>/<repo>", 2),
             row("gs://b/x", ByAll, "gs:// is not supported", "hf://, s3://, https://, http://", 2),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aiperf_test_servers::{StubHub, StubRepo};
+use aiperf_test_servers::{StubHub, StubRepo, rows};
 use serde_json::{Value, json};
 
 use crate::machine::{Machine, TRACE, files_below, stderr, stdout};
@@ -258,4 +258,91 @@ fn sidecars_are_checked_with_their_files() {
     set.finding(&[], "error", "more/b.jsonl.aiperf.json", "path");
     set.put("more/c.jsonl.aiperf.json", b"{}");
     set.finding(&[], "error", "more/c.jsonl.aiperf.json", "there is no file \"more/c.jsonl\" beside it");
+}
+
+#[test]
+fn what_should_not_be_in_columns_is_found_with_its_row_and_column() {
+    let rows = |secret_at: usize| -> Vec<Value> {
+        let text =
+            |row: usize| if row == secret_at { "see hf_canarycanarycanarycanary there" } else { "none" };
+        (1..=1_600).map(|row| json!({"text": "a", "extra": {"notes": [text(row), "b"]}})).collect()
+    };
+    let set = |secret_at: usize| {
+        let set = Set::new(&[("aiperf.json", b"{\"path\": \"d\", \"format\": \"single_turn\"}")]);
+        set.put("d/train-00000-of-00002.parquet", &rows::parquet(&rows(0), 500));
+        set.put("d/train-00001-of-00002.parquet", &rows::parquet(&rows(secret_at), 500));
+        set
+    };
+    let found =
+        set(900).finding(&[], "warning", "d/train-00001-of-00002.parquet", "what looks like a credential");
+    assert!(found["message"].as_str().unwrap().starts_with("row 900, column `extra.notes`: "), "{found}");
+    assert_eq!((&found["key"], &found["line"]), (&"extra.notes".into(), &Value::Null));
+    assert!(!found.to_string().contains("canary"), "{found}");
+    // Beyond the first thousand rows only where all are read.
+    let late = set(1_500);
+    assert_eq!(late.check(&[]).1["findings"], json!([]), "{}", late.check(&[]).1);
+    let found = late.finding(
+        &["--all"],
+        "warning",
+        "d/train-00001-of-00002.parquet",
+        "row 1500, column `extra.notes`",
+    );
+    assert!(!found.to_string().contains("canary"), "{found}");
+    // Media that others do not have.
+    let media = Set::new(&[("aiperf.json", b"{\"path\": \"x.parquet\", \"format\": \"single_turn\"}")]);
+    let row = json!({"text": "a", "image": "pictures/a.png"});
+    media.put("x.parquet", &rows::parquet(&[row], 1));
+    media.finding(&[], "warning", "x.parquet", "row 1, column `image`: it names a file of this machine");
+}
+
+#[test]
+fn a_folder_of_shards_without_a_manifest_gets_one_that_names_the_folder() {
+    let rows: Vec<Value> = (0..3).map(|_| json!({"text": "a", "output_length": 3})).collect();
+    for (folder, path) in [("d/", "d"), ("", ".")] {
+        let set = Set::new(&[]);
+        for shard in ["train-00000-of-00002.parquet", "train-00001-of-00002.parquet"] {
+            set.put(&format!("{folder}{shard}"), &rows::parquet(&rows, 1));
+        }
+        let (code, shown) = set.check(&[]);
+        let ready = &shown["suggested"];
+        assert_eq!((code, ready), (1, &json!({"path": path, "format": "single_turn"})));
+        set.put("aiperf.json", ready.to_string().as_bytes());
+        assert_eq!(set.check(&[]).0, 0, "{}", set.check(&[]).1);
+    }
+}
+
+#[test]
+fn splits_that_are_not_read_are_a_warning() {
+    let shard = rows::parquet(&[json!({"text": "a"})], 1);
+    let set = Set::new(&[("aiperf.json", b"{\"path\": \"d\", \"format\": \"single_turn\"}")]);
+    for split in ["train", "test"] {
+        set.put(&format!("d/{split}-00000-of-00001.parquet"), &shard);
+    }
+    set.finding(&[], "warning", "aiperf.json", "the folder holds more than is read; not read: test");
+    assert_eq!(set.check(&[]).0, 0);
+}
+
+#[test]
+fn links_that_lead_in_circles_are_not_followed() {
+    use std::os::unix::fs::symlink;
+
+    let set = Set::new(&[("aiperf.json", &manifest(&json!({}))), ("trace.jsonl", TRACE)]);
+    for name in ["one", "two", "three"] {
+        symlink(".", set.folder.join(name)).unwrap();
+    }
+    assert_eq!(set.check(&[]).0, 0, "{}", set.check(&[]).1);
+    set.put("aiperf.json", b"{\"path\": \".\", \"format\": \"raw_payload\"}");
+    let output = set.machine.aiperf(&["dataset", "resolve", "set"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("files            1, "), "{}", stdout(&output));
+}
+
+#[test]
+fn a_large_file_that_is_not_compressed_is_a_warning() {
+    let set = Set::new(&[("aiperf.json", &manifest(&json!({}))), ("trace.jsonl", TRACE)]);
+    let file = std::fs::File::options().write(true).open(set.folder.join("trace.jsonl")).unwrap();
+    // Nothing but a hole after the records.
+    file.set_len(100_000_001).unwrap();
+    let found = set.finding(&[], "warning", "trace.jsonl", "it has 100000001 bytes and is not compressed");
+    assert!(found["fix"].as_str().unwrap().contains(".jsonl.gz"), "{found}");
 }

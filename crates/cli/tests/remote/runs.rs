@@ -66,8 +66,29 @@ fn a_remote_run_sends_what_a_local_one_sends() {
         payloads
     };
     let local = inputs(&["--input-file", "local.jsonl"]);
+    assert_eq!(machine.summary()["metadata"]["dataset"], Value::Null, "only of data from elsewhere");
     let remote = inputs(&["--input-file", "hf://org/trace/trace.jsonl"]);
     assert_eq!(local, remote);
+}
+
+#[test]
+fn what_lies_in_the_cache_beside_the_data_is_not_read() {
+    let body = br#"{"model": "m", "messages": [{"role": "user", "content": "hi"}]}"#;
+    let hub = StubHub::start(&[(
+        "org/set",
+        StubRepo::new(&[
+            ("aiperf.json", br#"{"path": "data", "format": "raw_payload"}"#),
+            ("data/a.json", body),
+            ("data/_draft.json", b"no body"),
+        ]),
+    )]);
+    let machine = Machine::new(&hub);
+    // In the same snapshot, by a reference of its own.
+    machine.fetched("hf://org/set/data/_draft.json");
+    let output = machine.profile(&["--input-file", "hf://org/set", "--request-count", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let files = &machine.summary()["metadata"]["dataset"]["files"];
+    assert_eq!((files.as_array().map(Vec::len), &files[0]["path"]), (Some(1), &"data/a.json".into()));
 }
 
 #[test]

@@ -61,16 +61,25 @@ fn of(kind: &DataType, path: String) -> Option<(String, &'static str)> {
 
 /// Whether a column holds floats at any depth, of which some may be no number.
 pub(super) fn has_floats(kind: &DataType) -> bool {
+    holds(kind, &|kind| matches!(kind, DataType::Float16 | DataType::Float32 | DataType::Float64))
+}
+
+/// Whether a column holds texts at any depth.
+pub(crate) fn has_texts(kind: &DataType) -> bool {
+    holds(kind, &|kind| matches!(kind, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View))
+}
+
+/// Whether a type is one of these, or is made of such.
+fn holds(kind: &DataType, is: &dyn Fn(&DataType) -> bool) -> bool {
     match kind {
-        DataType::Float16 | DataType::Float32 | DataType::Float64 => true,
         DataType::List(element)
         | DataType::LargeList(element)
         | DataType::ListView(element)
         | DataType::LargeListView(element)
-        | DataType::FixedSizeList(element, _) => has_floats(element.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
-        DataType::Dictionary(_, values) => has_floats(values),
-        _ => false,
+        | DataType::FixedSizeList(element, _) => holds(element.data_type(), is),
+        DataType::Struct(fields) => fields.iter().any(|field| holds(field.data_type(), is)),
+        DataType::Dictionary(_, values) => holds(values, is),
+        other => is(other),
     }
 }
 

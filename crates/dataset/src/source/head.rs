@@ -1,10 +1,11 @@
 //! The beginning of a file whose rest is elsewhere.
 
 use std::io::Read;
+use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-use super::coding::{Coding, coding_of};
+use super::coding::{Coding, coding, coding_of, reader};
 
 /// Text of one first record; a file that promises more is not read on.
 const MOST: u64 = 64 << 20;
@@ -24,6 +25,23 @@ pub fn decoded_head(bytes: &[u8]) -> Option<Vec<u8>> {
         Coding::Parquet | Coding::Arrow => return None,
     };
     Some(text)
+}
+
+/// Whether the first line of a compressed file is larger than any record is. None of it is kept.
+pub fn expands_without_end(path: &Path) -> bool {
+    if !matches!(coding(path), Ok(Coding::Gzip | Coding::Zstd)) {
+        return false;
+    }
+    let Ok(mut text) = reader(path) else { return false };
+    let mut buffer = vec![0; 1 << 16];
+    let mut length = 0;
+    while length < MOST {
+        match text.read(&mut buffer) {
+            Ok(count @ 1..) if !buffer[..count].contains(&b'\n') => length += count as u64,
+            _ => return false,
+        }
+    }
+    true
 }
 
 #[cfg(test)]
@@ -46,5 +64,29 @@ mod tests {
         }
         assert_eq!(decoded_head(b"PAR1xxxx"), None);
         assert_eq!(decoded_head(b""), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_first_line_that_expands_without_an_end_is_told_by_its_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let packed = |text: &[u8]| {
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gzip.write_all(text).unwrap();
+            [gzip.finish().unwrap(), zstd::encode_all(text, 1).unwrap()]
+        };
+        let endless = vec![b' '; MOST as usize];
+        let mut ended = endless.clone();
+        ended[MOST as usize - 1] = b'\n';
+        for (text, expected) in
+            [(&endless[..], true), (&ended, false), (&endless[1..], false), (b"{}\n", false)]
+        {
+            for stored in packed(text) {
+                std::fs::write(&path, stored).unwrap();
+                assert_eq!(expands_without_end(&path), expected, "{}", text.len());
+            }
+        }
+        std::fs::write(&path, &endless).unwrap();
+        assert!(!expands_without_end(&path), "what is not compressed does not expand");
     }
 }

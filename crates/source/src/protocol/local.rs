@@ -105,9 +105,11 @@ impl Protocol for LocalSource {
                 let entry = entry.map_err(cannot)?;
                 let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
                 let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+                // Links to folders are not followed: they may lead in circles.
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 match self.entry(&path) {
                     Some(file) => found.push(file),
-                    None if entry.path().is_dir() && depth < DEEPEST => folders.push((path, depth + 1)),
+                    None if is_folder && depth < DEEPEST => folders.push((path, depth + 1)),
                     None => {}
                 }
             }

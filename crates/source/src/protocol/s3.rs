@@ -5,6 +5,7 @@ pub(crate) mod client;
 mod credentials;
 mod place;
 mod profiles;
+mod sign_on;
 pub(crate) mod xml;
 
 use std::collections::HashSet;
@@ -166,11 +167,13 @@ impl S3<'_> {
                 return Err(Problem::Denied {
                     what: format!(
                         "{object} was asked for with {}: it is denied, or the prefix has no aiperf.json",
-                        refusal.who
+                        refusal.who.name
                     ),
-                    fix: "Grant s3:GetObject on it, and s3:ListBucket so that S3 tells whether it exists; a prefix \
-                          needs an aiperf.json"
-                        .into(),
+                    fix: refusal.grant(
+                        "Grant s3:GetObject on it, and s3:ListBucket so that S3 tells whether it exists; a prefix \
+                         needs an aiperf.json"
+                            .into(),
+                    ),
                 });
             }
             Err(refusal) => return Err(Self::refused(&refusal, object)),
@@ -212,7 +215,8 @@ impl Protocol for S3<'_> {
                     Failure::Final(Problem::Denied { what, .. }) if refusal.is_denied() => {
                         Failure::Final(Problem::Denied {
                             what,
-                            fix: format!("Grant s3:ListBucket on the bucket {}", object.bucket),
+                            fix: refusal
+                                .grant(format!("Grant s3:ListBucket on the bucket {}", object.bucket)),
                         })
                     }
                     failure => failure,

@@ -211,6 +211,88 @@ fn a_single_sign_on_is_exchanged_for_a_role() {
     assert!(error.contains("the profile \"team\" gave none"), "{error}");
 }
 
+/// A machine whose sign-on `corp` left this token behind, and the token's path.
+fn signed_on(store: &StubStore, token: &serde_json::Value) -> (Machine, std::path::PathBuf) {
+    let config = "[profile team]\nsso_session = corp\nsso_account_id=1\nsso_role_name=r\n[sso-session \
+                  corp]\nsso_region=eu-west-1\nsso_start_url=https://x.awsapps.com/start\n";
+    // The name is the sha1 of the session's.
+    let name = "sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
+    let mut machine = machine(store, &[("config", config), (name, &token.to_string())]);
+    machine.set("AWS_PROFILE", "team");
+    let path = machine.home.path().join(".aws").join(name);
+    (machine, path)
+}
+
+#[test]
+fn a_sign_on_that_has_ended_is_renewed_for_as_long_as_its_session_lasts() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let store = store();
+    let portal = Server::start(|request| {
+        match request.header("x-amz-sso_bearer_token") {
+        Some("canary-new") => Answer::status(200).body(
+            *b"{\"roleCredentials\":{\"accessKeyId\":\"SSOKEY\",\"secretAccessKey\":\"s\",\"sessionToken\":\"t\",\"expiration\":4070908800000}}",
+        ),
+        _ => Answer::status(401),
+    }
+    });
+    let tokens = Server::start(|request| {
+        let asked: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let expected = serde_json::json!({
+            "grantType": "refresh_token", "clientId": "id", "clientSecret": "canary-client",
+            "refreshToken": "canary-refresh",
+        });
+        if (request.method.as_str(), request.path()) != ("POST", "/token") || asked != expected {
+            return Answer::status(400).body(*b"{\"error\": \"invalid_grant\"}");
+        }
+        let answer = serde_json::json!({
+            "accessToken": "canary-new", "expiresIn": 28_800, "refreshToken": "canary-next", "tokenType": "Bearer",
+        });
+        Answer::json(&answer)
+    });
+    let ended = serde_json::json!({
+        "startUrl": "https://x.awsapps.com/start", "region": "eu-west-1", "accessToken": "canary-old",
+        "expiresAt": "2020-01-01T00:00:00Z", "clientId": "id", "clientSecret": "canary-client",
+        "registrationExpiresAt": "2099-01-01T00:00:00Z", "refreshToken": "canary-refresh",
+    });
+    let (mut machine, path) = signed_on(&store, &ended);
+    machine.set("AWS_SSO_ENDPOINT", &portal.url());
+    machine.set("AWS_ENDPOINT_URL_SSO_OIDC", &tokens.url());
+    assert_eq!(key(&machine, &store), "SSOKEY");
+    // Other tools go on with what was renewed, and so does the next run.
+    let kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(
+        (&kept["accessToken"], &kept["refreshToken"], &kept["startUrl"]),
+        (&"canary-new".into(), &"canary-next".into(), &ended["startUrl"])
+    );
+    let end = kept["expiresAt"].as_str().unwrap();
+    assert!(end.len() == 20 && end.ends_with('Z') && end > "2026", "{end}");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(key(&machine, &store), "SSOKEY");
+    assert_eq!(tokens.log().len(), 1);
+    // What cannot be renewed is told with the command that signs in again.
+    store.fault(|_| Some(aiperf_test_servers::s3::error(403, "AccessDenied")));
+    for (change, value) in [
+        ("registrationExpiresAt", "2020-01-01T00:00:00Z"),
+        ("refreshToken", ""),
+        ("refreshToken", "canary-revoked"),
+        ("expiresAt", "soon"),
+    ] {
+        let mut token = ended.clone();
+        token[change] = value.into();
+        let (mut machine, _) = signed_on(&store, &token);
+        machine.set("AWS_SSO_ENDPOINT", &portal.url());
+        machine.set("AWS_ENDPOINT_URL_SSO_OIDC", &tokens.url());
+        for reference in ["s3://traces/x.jsonl", "s3://traces/p/"] {
+            let error = machine.access(reference, &with()).unwrap_err().to_string();
+            let part = "no credentials (the profile \"team\" gave none)";
+            assert!(error.contains(part), "{change}: {error}");
+            assert!(error.contains("Sign in with `aws sso login --profile team`, and run again."), "{error}");
+            assert!(!error.contains("canary"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn a_profile_may_name_its_services() {
     let (store, sts) = (store(), sts());

@@ -56,6 +56,9 @@ fn a_repo_with_a_manifest_is_pinned_fetched_and_recorded() {
     let json = local.provenance.json();
     assert_eq!(json["manifest"]["path"], "aiperf.json");
     assert_eq!(json["files"][0]["path"], "data/chat.jsonl");
+    // The manifest of a folder says nothing about a file that is named by itself.
+    let alone = machine.access("hf://org/repo/data/chat.jsonl", &ask()).unwrap();
+    assert_eq!((alone.format, alone.block_size, alone.manifest), (None, None, None));
 }
 
 #[test]

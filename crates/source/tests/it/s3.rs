@@ -423,6 +423,70 @@ fn listings_that_are_hostile_or_endless_end_with_an_error() {
 }
 
 #[test]
+fn a_checksum_is_kept_to_where_the_store_sends_one() {
+    use base64::Engine as _;
+
+    let digest = ring::digest::digest(&ring::digest::SHA256, LINES);
+    let right = base64::engine::general_purpose::STANDARD.encode(digest.as_ref());
+    let wrong = base64::engine::general_purpose::STANDARD.encode([7; 32]);
+    for (checksum, kind, works) in [
+        (right, "FULL_OBJECT", true),
+        (wrong.clone(), "FULL_OBJECT", false),
+        // Of digests, or none at all.
+        (wrong, "COMPOSITE", true),
+        ("AAAA-2".into(), "FULL_OBJECT", true),
+    ] {
+        let store = StubStore::start(&[("x.jsonl", LINES)]);
+        store.fault(move |request| {
+            let of_data = request.path().ends_with("x.jsonl");
+            of_data.then(|| {
+                Answer::file(request, &LINES.into())
+                    .with("ETag", etag(LINES))
+                    .with("x-amz-checksum-sha256", checksum.clone())
+                    .with("x-amz-checksum-type", kind)
+            })
+        });
+        let machine = machine(&store);
+        let fetched = machine.fetch("s3://traces/x.jsonl", &with("single_turn"));
+        assert_eq!(fetched.is_ok(), works, "{kind} {fetched:?}");
+        if let Err(error) = fetched {
+            assert!(error.to_string().contains("sha256 does not match: x.jsonl has "), "{error}");
+            assert!(error.to_string().contains("and its source says 070707070707"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn the_files_of_a_folder_come_in_the_order_of_loaders() {
+    let folder = b"{\"path\": \"d\", \"format\": \"raw_payload\"}";
+    let store = StubStore::start(&[
+        ("p/aiperf.json", folder),
+        ("p/d/a-b/x.json", b"{}"),
+        ("p/d/a/x.json", b"{}"),
+        ("p/d/a.json", b"{}"),
+    ]);
+    let plan = machine(&store).access("s3://traces/p/", &ask()).unwrap();
+    let names: Vec<_> = plan.files().map(|(name, _)| name).collect();
+    assert_eq!(names, ["a/x.json", "a-b/x.json", "a.json"]);
+}
+
+#[test]
+fn the_sidecar_of_a_version_is_the_newest_one() {
+    let store =
+        StubStore::start(&[("x.jsonl", LINES), ("x.jsonl.aiperf.json", b"{\"format\": \"single_turn\"}")]);
+    store.fault(|request| {
+        let of_version = request.path().ends_with("x.jsonl") && request.target.contains("versionId=v1");
+        of_version.then(|| {
+            Answer::file(request, &LINES.into()).with("ETag", "\"e\"").with("x-amz-version-id", "v1")
+        })
+    });
+    let plan = machine(&store).access("s3://traces/x.jsonl?versionId=v1", &ask()).unwrap();
+    assert_eq!((plan.format, plan.version.as_deref()), (Some("single_turn"), Some("versionId:v1")));
+    let asked = asked(&store);
+    assert!(asked.contains(&"GET /traces/x.jsonl.aiperf.json".to_owned()), "{asked:?}");
+}
+
+#[test]
 fn offline_an_object_a_prefix_and_a_version_are_what_was_fetched() {
     let store = StubStore::start(&[("p/aiperf.json", MANIFEST), ("p/chat.jsonl", LINES)]);
     let mut machine = machine(&store);

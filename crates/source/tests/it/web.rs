@@ -83,6 +83,19 @@ fn a_sidecar_supplies_format_and_defaults() {
 }
 
 #[test]
+fn the_sidecar_lies_beside_the_url_as_it_was_given() {
+    let server = Server::start(|request| match request.path() {
+        "/moved/x.jsonl" => Answer::status(302).with("Location", "/real/x.jsonl"),
+        "/real/x.jsonl" => tagged(LINES, "\"a\"")(request),
+        "/moved/x.jsonl.aiperf.json" => Answer::status(200).body(*b"{\"format\": \"mooncake_trace\"}"),
+        "/real/x.jsonl.aiperf.json" => Answer::status(200).body(*b"{\"format\": \"single_turn\"}"),
+        _ => Answer::status(404),
+    });
+    let plan = Machine::new(&[]).access(&format!("{}/moved/x.jsonl", server.url()), &ask()).unwrap();
+    assert_eq!(plan.format, Some("mooncake_trace"));
+}
+
+#[test]
 fn what_stands_in_the_place_of_a_sidecar_is_none_unless_the_server_is_in_trouble() {
     for (status, kind, absent) in
         [(200, "text/html", true), (401, "", true), (403, "", true), (410, "", true), (500, "", false)]

@@ -6,7 +6,7 @@ mod finding;
 use std::path::Path;
 
 use aiperf_config::FileFormat;
-use aiperf_source::{Ask, Plan, Problem, Reference, SourceError, is_skipped};
+use aiperf_source::{Ask, Plan, Problem, Reference, SourceError, is_parquet, is_skipped};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 
@@ -94,7 +94,11 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
     }
     match access(directory, endpoint) {
         Ok(plan) => {
-            data::check(directory, &plan, all, &mut checked.findings);
+            let mut found = Vec::new();
+            data::check(directory, &plan, all, &mut found);
+            // What a sidecar beside the data brought to light is said.
+            found.retain(|finding| !checked.findings.contains(finding));
+            checked.findings.append(&mut found);
             checked.suggested = Some(data::suggested(directory, &plan));
         }
         Err(error) => checked.findings.push(Finding::of(MANIFEST, &error.problem)),
@@ -159,15 +163,26 @@ fn suggestion(directory: &Path) -> Option<Value> {
         .into_iter()
         .filter(|path| !path.file_name().and_then(|name| name.to_str()).is_none_or(is_skipped))
         .collect();
-    let [path] = data.as_slice() else { return None };
-    let format = aiperf_dataset::detect(path).ok().map(|found| found.format);
+    let first = data.first()?;
+    let folder = first.parent()?;
+    let shards =
+        data.iter().all(|path| path.parent() == Some(folder) && path.to_str().is_some_and(is_parquet));
+    let named = match data.as_slice() {
+        [one] => one.as_path(),
+        _ if shards => folder,
+        _ => return None,
+    };
+    let path = Some(data::relative(directory, named)).filter(|path| !path.is_empty());
+    let format = aiperf_dataset::detect(first).ok().map(|found| found.format);
     let mut manifest = Map::new();
-    manifest.insert("path".into(), data::relative(directory, path).into());
+    manifest.insert("path".into(), path.unwrap_or_else(|| ".".into()).into());
     manifest.insert("format".into(), format.map_or("<format>", FileFormat::name).into());
     if let Some(size) = format.and_then(|format| aiperf_dataset::format(format).block_size) {
         manifest.insert("block_size".into(), size.into());
     }
-    if let Some(sha256) = data::sha256(path) {
+    if named == first
+        && let Some(sha256) = data::sha256(first)
+    {
         manifest.insert("sha256".into(), sha256.into());
     }
     Some(Value::Object(manifest))

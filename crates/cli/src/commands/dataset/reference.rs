@@ -48,8 +48,9 @@ pub(super) fn json(
 /// The same for people.
 pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -> String {
     let mut out = String::new();
+    // Publishers and servers wrote some of it.
     let mut line = |name: &str, value: &str| {
-        let _ = writeln!(out, "{name:<16} {value}");
+        let _ = writeln!(out, "{name:<16} {}", aiperf_source::printable(value));
     };
     line("reference", &plan.reference.redacted());
     line("exact reference", &plan.resolved_reference);
@@ -78,10 +79,10 @@ pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -
             (_, true) => ", cached",
             (_, false) => ", not cached",
         };
-        line("", &format!("{} ({size}{place})", aiperf_source::printable(name)));
+        line("", &format!("{name} ({size}{place})"));
     }
     if !plan.dropped.is_empty() {
-        line("not read", &aiperf_source::printable(&plan.dropped.join(", ")));
+        line("not read", &plan.dropped.join(", "));
     }
     if let (Reference::Local(path), Some(_)) = (&plan.reference, &plan.manifest) {
         // A run reads a manifest where the data are published.

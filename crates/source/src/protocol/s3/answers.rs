@@ -3,6 +3,7 @@
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
+use super::credentials::Who;
 use super::xml::{self, ErrorBody};
 use crate::error::Problem;
 use crate::http::{ATTEMPTS, Failure, header, own_time, server_time, transient_answer};
@@ -13,8 +14,8 @@ pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) error: ErrorBody,
-    /// Whose request it was: a kind, never a value.
-    pub(crate) who: String,
+    /// Whose request it was.
+    pub(crate) who: Who,
 }
 
 /// What was asked for.
@@ -32,7 +33,7 @@ impl std::fmt::Display for Object<'_> {
 }
 
 impl Refusal {
-    pub(crate) fn new(status: StatusCode, headers: HeaderMap, body: &[u8], who: String) -> Refusal {
+    pub(crate) fn new(status: StatusCode, headers: HeaderMap, body: &[u8], who: Who) -> Refusal {
         Refusal { error: xml::error(body), status, headers, who }
     }
 
@@ -79,10 +80,15 @@ impl Refusal {
         Failure::Final(self.problem(object))
     }
 
+    /// The next step after credentials did not do: those that are set up and gave none first.
+    pub(crate) fn grant(&self, otherwise: String) -> String {
+        self.who.advice.clone().unwrap_or(otherwise)
+    }
+
     fn problem(&self, object: Object<'_>) -> Problem {
         let not_found = |what: String, fix: &str| Problem::NotFound { what, fix: fix.into() };
         let denied = |what: String, fix: &str| Problem::Denied { what, fix: fix.into() };
-        let who = &self.who;
+        let who = &self.who.name;
         let code = self.error.code.as_str();
         let marker = header(&self.headers, "x-amz-delete-marker") == Some("true");
         match (code, self.status.as_u16()) {
@@ -138,8 +144,11 @@ impl Refusal {
             ),
             (_, 401 | 403) => denied(
                 format!("{object} was asked for with {who}: denied, or it does not exist"),
-                "Grant s3:GetObject (s3:GetObjectVersion for a version) on it; with s3:ListBucket, S3 tells whether \
-                 it exists",
+                &self.grant(
+                    "Grant s3:GetObject (s3:GetObjectVersion for a version) on it; with s3:ListBucket, S3 tells whether \
+                     it exists"
+                        .into(),
+                ),
             ),
             (code, status) => Problem::Unexpected {
                 what: format!("{status} {} to a question about {object}", crate::error::printable(code))

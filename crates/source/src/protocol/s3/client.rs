@@ -4,14 +4,15 @@ use std::sync::{Mutex, PoisonError};
 
 use reqsign_aws_v4::RequestSigner;
 use reqsign_core::SignRequest as _;
-use reqwest::header::{ACCEPT_ENCODING, HeaderName, RANGE};
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, RANGE};
 use reqwest::{Method, Response, StatusCode};
 
 use super::answers::{Object, Refusal};
-use super::credentials::{Credentials, Known};
+use super::credentials::{Credentials, Known, Who};
 use super::place::{Place, is_region};
 use super::profiles::Profiles;
 use super::xml::{Listed, Page};
+use crate::digest::{Promise, hex};
 use crate::error::Problem;
 use crate::http::{Body, Failure, Http, content_range, header};
 use crate::protocol::Entry;
@@ -179,7 +180,8 @@ impl Client {
         }
         let (status, headers) = (response.status(), response.headers().clone());
         let body = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
-        let who = known.map_or_else(|| self.credentials.nobody(), |known| known.kind);
+        let who =
+            known.map_or_else(|| self.credentials.nobody(), |known| Who { name: known.kind, advice: None });
         Ok(Err(Refusal::new(status, headers, &body, who)))
     }
 
@@ -223,6 +225,17 @@ pub(super) fn entry(object: Object<'_>, response: &Response) -> Entry {
         size,
         etag: text("etag"),
         version_id: text("x-amz-version-id").filter(|version| version != "null"),
+        promise: (response.status() == StatusCode::OK).then(|| checksum(headers)).flatten(),
         ..Entry::default()
     }
+}
+
+/// The digest of a whole object, where the store sends one; that of an upload in parts is one of digests.
+fn checksum(headers: &HeaderMap) -> Option<Promise> {
+    use base64::Engine as _;
+
+    let is_whole = header(headers, "x-amz-checksum-type").is_none_or(|kind| kind == "FULL_OBJECT");
+    let text = header(headers, "x-amz-checksum-sha256").filter(|_| is_whole)?;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
+    (bytes.len() == 32).then(|| Promise::Sha256(hex(&bytes)))
 }

@@ -1,13 +1,16 @@
 //! As whom requests are sent: the chain that every AWS tool follows, from the environment to the instance.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqsign_aws_v4::{
     AssumeRoleCredentialProvider, AssumeRoleWithWebIdentityCredentialProvider, Credential,
     ECSCredentialProvider, EnvCredentialProvider, IMDSv2CredentialProvider, ProcessCredentialProvider,
-    ProfileCredentialProvider, RequestSigner, SSOCredentialProvider, StaticCredentialProvider,
+    ProfileCredentialProvider, RequestSigner, StaticCredentialProvider,
 };
 use reqsign_core::{
     CommandExecute, CommandOutput, Context, Error, FileRead, HttpSend, ProvideCredential, Signer,
@@ -15,6 +18,7 @@ use reqsign_core::{
 };
 
 use super::profiles::Profiles;
+use super::sign_on::SignOn;
 use crate::http::cause;
 use crate::settings::Settings;
 
@@ -26,14 +30,22 @@ const MOST_BYTES: usize = 1 << 20;
 const NEAR: Duration = Duration::from_secs(2);
 
 /// Credentials, and the kind of place that they came from.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) credential: Credential,
     pub(crate) kind: String,
 }
 
+/// As whom a request was sent, for messages: a kind, never a value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Who {
+    pub(crate) name: String,
+    /// What would give credentials that are set up and gave none.
+    pub(crate) advice: Option<String>,
+}
+
 /// What the chain found last.
-#[derive(Debug, Default)]
+#[derive(Default)]
 enum Sought {
     #[default]
     NotYet,
@@ -41,13 +53,23 @@ enum Sought {
     Found(Known),
 }
 
-/// The chain.
-#[derive(Debug)]
+/// The chain. `Debug` shows no more than the name of the profile.
 pub(crate) struct Credentials {
     context: Context,
+    files: Files,
     profiles: Profiles,
     region: String,
+    /// In the place of the service that renews the tokens of a single sign-on.
+    oidc: Option<String>,
+    /// The profile whose single sign-on gave nothing.
+    signed_out: OnceLock<String>,
     found: tokio::sync::Mutex<Sought>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("profiles", &self.profiles).finish_non_exhaustive()
+    }
 }
 
 impl Credentials {
@@ -65,13 +87,23 @@ impl Credentials {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let sts = profiles.endpoint(settings, "sts").and_then(|text| url::Url::parse(text).ok());
+        let oidc = profiles.endpoint(settings, "sso_oidc").map(str::to_owned);
+        let files = Files::default();
         let env = StaticEnv { home_dir: settings.variable("HOME").map(Into::into), envs: envs.clone() };
         let context = Context::new()
             .with_env(env)
-            .with_file_read(Files)
+            .with_file_read(files.clone())
             .with_http_send(Asks { client, sts, headers: settings.patience.headers })
             .with_command_execute(Commands { envs });
-        Credentials { context, profiles, region: region.to_owned(), found: tokio::sync::Mutex::default() }
+        Credentials {
+            context,
+            files,
+            profiles,
+            region: region.to_owned(),
+            oidc,
+            signed_out: OnceLock::new(),
+            found: tokio::sync::Mutex::default(),
+        }
     }
 
     /// What signs requests now; `None` is anonymous. What expires soon is asked for again.
@@ -88,7 +120,15 @@ impl Credentials {
     }
 
     /// How a request without credentials is called: with what is set up and gave none.
-    pub(crate) fn nobody(&self) -> String {
+    pub(crate) fn nobody(&self) -> Who {
+        let advice = self
+            .signed_out
+            .get()
+            .map(|profile| format!("Sign in with `aws sso login --profile {profile}`, and run again"));
+        Who { name: self.fruitless(), advice }
+    }
+
+    fn fruitless(&self) -> String {
         let set = |name: &str| self.context.env_var(name).is_some();
         let profile = self.profiles.chosen.as_str();
         let of_profile = ["role_arn", "sso_start_url", "sso_session", "credential_process"]
@@ -157,28 +197,23 @@ impl Credentials {
         if let Some(credential) = self.ask(&ProfileCredentialProvider::new().with_profile(profile)).await {
             return Some(credential);
         }
-        if let Some(credential) = self.ask(&self.single_sign_on(profile)).await {
+        if let Some(credential) = self.of_sign_on(profile).await {
             return Some(credential);
         }
         self.ask(&ProcessCredentialProvider::new().with_profile(profile)).await
     }
 
-    /// The single sign-on of a profile: its own, or one that profiles share.
-    fn single_sign_on(&self, profile: &str) -> SSOCredentialProvider {
-        let provider = SSOCredentialProvider::new().with_profile(profile);
-        let get = |key: &str| self.profiles.get(profile, key);
-        let Some(session) = get("sso_session") else { return provider };
-        let region = self.profiles.single_sign_on(session, "sso_region").or_else(|| get("sso_region"));
-        match (get("sso_account_id"), get("sso_role_name"), region) {
-            // The cached token has the digest of this text as its name: of the start URL of an unshared one, of the
-            // session's name here.
-            (Some(account), Some(role), Some(region)) => provider
-                .with_start_url(session)
-                .with_account_id(account)
-                .with_role_name(role)
-                .with_region(region),
-            _ => provider,
+    /// The single sign-on of a profile, whose token is renewed where it has ended.
+    async fn of_sign_on(&self, profile: &str) -> Option<Credential> {
+        let sign_on = SignOn::of(&self.profiles, profile)?;
+        if let Some((path, text)) = sign_on.renewed(&self.context, self.oidc.as_deref()).await {
+            self.files.put(path, text);
         }
+        let found = self.ask(&sign_on.provider()).await;
+        if found.is_none() {
+            let _ = self.signed_out.set(profile.to_owned());
+        }
+        found
     }
 
     async fn of_role(&self, profile: &str, role: &str, depth: u32) -> Option<Credential> {
@@ -219,12 +254,27 @@ impl Credentials {
     }
 }
 
-/// Files, as the chain reads them.
-#[derive(Debug)]
-struct Files;
+/// Files, as the chain reads them: what was renewed as it is now, whether or not it could be written.
+#[derive(Clone, Default)]
+struct Files(Arc<Mutex<HashMap<PathBuf, Vec<u8>>>>);
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Files")
+    }
+}
+
+impl Files {
+    fn put(&self, path: PathBuf, text: Vec<u8>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path, text);
+    }
+}
 
 impl FileRead for Files {
     async fn file_read(&self, path: &str) -> reqsign_core::Result<Vec<u8>> {
+        if let Some(text) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(Path::new(path)) {
+            return Ok(text.clone());
+        }
         std::fs::read(path).map_err(|error| Error::config_invalid(format!("{path}: {}", error.kind())))
     }
 }
@@ -290,9 +340,14 @@ impl HttpSend for Asks {
 }
 
 /// Programs that a profile names.
-#[derive(Debug)]
 struct Commands {
     envs: HashMap<String, String>,
+}
+
+impl fmt::Debug for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Commands")
+    }
 }
 
 impl CommandExecute for Commands {

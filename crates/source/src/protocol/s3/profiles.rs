@@ -4,6 +4,7 @@
 //! addresses of services (`[services NAME]`, with a key below each service: `s3 =` and `  endpoint_url = …`).
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::settings::Settings;
@@ -11,12 +12,17 @@ use crate::settings::Settings;
 /// Keys with their values; those below another key are named `key.below`.
 type Keys = BTreeMap<String, String>;
 
-/// The sections of the shared files, each with its keys.
-#[derive(Debug, Default)]
+/// The sections of the shared files, each with its keys. `Debug` shows no key: some are secret.
 pub(crate) struct Profiles {
     sections: BTreeMap<(Kind, String), Keys>,
     /// The profile that is used.
     pub(crate) chosen: String,
+}
+
+impl fmt::Debug for Profiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profiles").field("chosen", &self.chosen).finish_non_exhaustive()
+    }
 }
 
 /// What a section is about.

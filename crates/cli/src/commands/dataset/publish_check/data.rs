@@ -1,19 +1,19 @@
 //! The data of a folder that is to be published.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use aiperf_config::FileFormat;
-use aiperf_dataset::decoded_head;
-use aiperf_source::{Plan, is_parquet, is_skipped};
+use aiperf_source::{Plan, is_skipped};
 use serde_json::{Map, Value};
 
 use super::finding::{Finding, Level};
 
 /// Records that are read unless all are asked for.
 const RECORDS: u64 = 1_000;
-/// Bytes of a file that are looked through for secrets and local paths.
-const LOOK: u64 = 64 << 20;
+/// What is longer is no name of a file.
+const LONGEST_NAME: usize = 4096;
+/// What keys of media begin with.
+const MEDIA: [&str; 3] = ["image", "audio", "video"];
 /// A text file above this is better compressed.
 const LARGE: u64 = 100_000_000;
 /// Folders within folders.
@@ -26,11 +26,12 @@ pub(super) fn files_below(directory: &Path) -> Vec<PathBuf> {
     while let Some((folder, depth)) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if path.is_dir() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 if depth < DEEPEST && entry.file_name() != ".git" {
                     folders.push((path, depth + 1));
                 }
-            } else {
+            } else if !path.is_dir() {
+                // Links to folders are not followed: they may lead in circles.
                 found.push(path);
             }
         }
@@ -65,6 +66,9 @@ pub(super) fn check_beside(
     if let Some(format) = format {
         records(directory, plan, format, all, findings);
     }
+    for path in &read {
+        texts(path, &relative(directory, path), all, findings);
+    }
 }
 
 /// Looks at the data that a run would read.
@@ -95,9 +99,7 @@ pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec
                 "Publish it as .jsonl.gz, and name that file in the manifest",
             ));
         }
-        if !is_parquet(&name) {
-            text(path, &name, all, findings);
-        }
+        texts(path, &name, all, findings);
     }
     unread(directory, &read, findings);
 }
@@ -162,38 +164,41 @@ fn between_line(text: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// What should not be in published text.
-fn text(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) {
-    let mut bytes = Vec::new();
-    let Ok(file) = std::fs::File::open(path) else { return };
-    if file.take(LOOK).read_to_end(&mut bytes).is_err() {
-        return;
-    }
-    let Some(text) = decoded_head(&bytes) else { return };
-    let most = if all { usize::MAX } else { RECORDS as usize };
+/// What should not be in published data: the first place of each kind in a file.
+fn texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) {
+    let most = if all { u64::MAX } else { RECORDS };
     let mut said = [false; 2];
-    for (index, line) in text.split(|byte| *byte == b'\n').take(most).enumerate() {
-        let line = String::from_utf8_lossy(line);
+    // What cannot be read is told by the reader of records.
+    let _ = aiperf_dataset::texts(path, most, &mut |number, column, text| {
         let looks: [(bool, &str, &str); 2] = [
             (
-                has_secret(&line),
+                has_secret(text),
                 "it holds what looks like a credential",
                 "Take it out, and revoke it where it was real",
             ),
             (
-                has_local_path(&line),
+                column.map_or_else(|| has_local_path(text), |column| is_local_media(column, text)),
                 "it names a file of this machine, which others do not have",
                 "Put the media into the records as data: URLs, or name them by https: URLs",
             ),
         ];
         for (said, (found, message, fix)) in said.iter_mut().zip(looks) {
-            if found && !std::mem::replace(said, true) {
-                let mut finding = Finding::new(Level::Warning, name, message, fix);
-                finding.line = Some(index as u64 + 1);
-                findings.push(finding);
+            if !found || std::mem::replace(said, true) {
+                continue;
             }
+            let mut finding = match column {
+                None => Finding::new(Level::Warning, name, message, fix),
+                Some(column) => {
+                    let message = format!("row {number}, column `{column}`: {message}");
+                    Finding::new(Level::Warning, name, message, fix)
+                }
+            };
+            finding.line = column.is_none().then_some(number);
+            finding.key = column.map(str::to_owned);
+            findings.push(finding);
         }
-    }
+        said.contains(&false)
+    });
 }
 
 fn has_secret(line: &str) -> bool {
@@ -212,16 +217,31 @@ fn has_local_path(line: &str) -> bool {
     if line.contains("file:/") {
         return true;
     }
+    // Most lines name no media at all.
+    if !MEDIA.iter().any(|kind| line.contains(kind)) {
+        return false;
+    }
     let Ok(Value::Object(record)) = serde_json::from_str::<Value>(line) else { return false };
-    let media = |key: &str| ["image", "audio", "video"].iter().any(|kind| key.starts_with(kind));
-    let is_local = |text: &str| !text.is_empty() && !text.contains(':') && text.contains(['/', '.']);
-    record.iter().any(|(key, value)| media(key) && any_text(value, &is_local))
+    record.iter().any(|(key, value)| is_media(key) && any_text(value, &is_local))
+}
+
+/// The same of a text in a column.
+fn is_local_media(column: &str, text: &str) -> bool {
+    text.contains("file:/") || (is_media(column) && text.len() < LONGEST_NAME && is_local(text))
+}
+
+fn is_media(key: &str) -> bool {
+    MEDIA.iter().any(|kind| key.starts_with(kind))
+}
+
+fn is_local(text: &str) -> bool {
+    !text.is_empty() && !text.contains(':') && text.contains(['/', '.'])
 }
 
 /// Whether a text in a value passes.
 fn any_text(value: &Value, test: &dyn Fn(&str) -> bool) -> bool {
     match value {
-        Value::String(string) => string.len() < 4096 && test(string),
+        Value::String(string) => string.len() < LONGEST_NAME && test(string),
         Value::Array(list) => list.iter().any(|value| any_text(value, test)),
         Value::Object(object) => object.values().any(|value| any_text(value, test)),
         _ => false,
