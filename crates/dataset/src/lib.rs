@@ -56,7 +56,7 @@ pub use open::open;
 pub use parquet::panic_is_caught;
 pub use raw_records::{RawRecords, RawRequest};
 pub use sampler::Sampler;
-pub use source::{decoded_head, expands_without_end};
+pub use source::{Beginning, beginning, decoded_head, whole_lines};
 pub use texts::texts;
 
 /// How many conversations there are.

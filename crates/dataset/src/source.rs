@@ -20,7 +20,7 @@ use coding::{BOM, decompress, open};
 pub(crate) use coding::{Coding, coding, coding_of, read_error, reader};
 pub(crate) use columns::Columns;
 pub(crate) use csv::Header;
-pub use head::{decoded_head, expands_without_end};
+pub use head::{Beginning, beginning, decoded_head, whole_lines};
 pub(crate) use lines::Lines;
 pub(crate) use records::Records;
 pub(crate) use shards::{notes as shard_notes, shards_of};

@@ -19,7 +19,7 @@ const OVERLAP: usize = 4 << 10;
 
 /// Takes a text: the number of its line or row, from 1, and the dotted path of its column, where it has one. Whether more
 /// is wanted.
-pub type Take<'a> = &'a mut dyn FnMut(u64, Option<&str>, &str) -> bool;
+pub(crate) type Take<'a> = &'a mut dyn FnMut(u64, Option<&str>, &str) -> bool;
 
 /// Hands out the lines of a file, decompressed, or the texts in the rows of a columnar one at any depth: of the first
 /// `most` lines or rows. Memory is a piece of a line, or a batch of rows.

@@ -12,6 +12,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 use aiperf_config::{DatasetSource, FileFormat, RemoteDataset, RunConfig};
+use aiperf_dataset::{Beginning, whole_lines};
 use aiperf_source::{Ask, Plan, Problem, Provenance, Reference, Settings, SourceError, Sources, Stop};
 
 use crate::environment::Environment;
@@ -174,8 +175,7 @@ fn timing(
             // Columnar after all, whatever its name.
             break;
         };
-        let lines = usize::from(format_is_csv(format)) + 1;
-        if let Some(head) = whole_lines(&text, lines, leading.whole) {
+        if let Some(head) = whole_lines(&text, lines_of_record(format), leading.whole) {
             return Ok(with_head(head, |path| Files.first_record_timing(path, format)));
         }
         if leading.whole {
@@ -250,13 +250,19 @@ pub(crate) fn check_first_record(
     format: FileFormat,
     block_size: Option<u32>,
 ) -> Result<(), SourceError> {
-    let fault = if expands_without_end(path, format) {
-        "its first record does not end within 64 MiB".to_owned()
-    } else {
-        match crate::commands::first_record(path, format, block_size) {
+    let first = |path: &Path| crate::commands::first_record(path, format, block_size);
+    let fault = match beginning(path, format) {
+        Some(Beginning::Endless) => "its first record does not end within 64 MiB".to_owned(),
+        // What is right in the first record is so whatever follows; the rest is not decompressed for it.
+        Some(Beginning::Lines(head))
+            if with_head(&head, |path| first(path).map_err(|fault| fault.to_string())).is_ok() =>
+        {
+            return Ok(());
+        }
+        _ => match first(path) {
             Ok(()) => return Ok(()),
             Err(fault) => as_published(&fault.to_string(), plan, path),
-        }
+        },
     };
     Err(Problem::Unreadable {
         what: format!("it does not look like {}: {fault}", format.name()),
@@ -275,13 +281,13 @@ fn as_published(fault: &str, plan: &Plan, path: &Path) -> String {
     }
 }
 
-/// Whether a file of lines is compressed, and what it begins with is larger than any record: it is not decompressed.
-fn expands_without_end(path: &Path, format: FileFormat) -> bool {
+/// How a compressed file begins whose records are lines.
+fn beginning(path: &Path, format: FileFormat) -> Option<Beginning> {
     let of_lines = matches!(
         aiperf_dataset::format(format).files,
         aiperf_dataset::Files::Jsonl | aiperf_dataset::Files::Csv
     );
-    of_lines && aiperf_dataset::expands_without_end(path)
+    if of_lines { aiperf_dataset::beginning(path, lines_of_record(format)) } else { None }
 }
 
 /// The first bytes of a file.
@@ -318,23 +324,9 @@ fn is_columnar(name: &str) -> bool {
     [".parquet", ".arrow", ".ipc"].iter().any(|ending| name.ends_with(ending))
 }
 
-fn format_is_csv(format: FileFormat) -> bool {
-    aiperf_dataset::format(format).files == aiperf_dataset::Files::Csv
-}
-
-/// The text up to the end of the `count`-th line that is not blank; all of it when it is the whole file.
-fn whole_lines(text: &[u8], count: usize, whole: bool) -> Option<&[u8]> {
-    let mut found = 0;
-    let mut at = 0;
-    while let Some(length) = text[at..].iter().position(|byte| *byte == b'\n') {
-        let line = &text[at..at + length];
-        at += length + 1;
-        found += usize::from(!line.trim_ascii().is_empty());
-        if found == count {
-            return Some(&text[..at]);
-        }
-    }
-    whole.then_some(text)
+/// Lines up to the end of a first record: the names of columns stand above it.
+fn lines_of_record(format: FileFormat) -> usize {
+    if aiperf_dataset::format(format).files == aiperf_dataset::Files::Csv { 2 } else { 1 }
 }
 
 /// Runs `look` over a file of these bytes.
@@ -343,18 +335,4 @@ fn with_head<T>(head: &[u8], look: impl FnOnce(&Path) -> Result<T, String>) -> R
     let path: PathBuf = directory.path().join("head");
     std::fs::write(&path, head).map_err(|error| format!("{}: {error}", path.display()))?;
     look(&path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_head_ends_with_its_first_whole_record() {
-        assert_eq!(whole_lines(b"\n {\"a\": 1}\n{\"b\"", 1, false), Some(&b"\n {\"a\": 1}\n"[..]));
-        assert_eq!(whole_lines(b"{\"a\": 1", 1, false), None);
-        assert_eq!(whole_lines(b"{\"a\": 1", 1, true), Some(&b"{\"a\": 1"[..]));
-        assert_eq!(whole_lines(b"t,u\n1,2", 2, false), None);
-        assert_eq!(whole_lines(b"t,u\n1,2\n3", 2, false), Some(&b"t,u\n1,2\n"[..]));
-    }
 }
