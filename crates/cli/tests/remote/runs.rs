@@ -78,17 +78,17 @@ fn what_lies_in_the_cache_beside_the_data_is_not_read() {
         "org/set",
         StubRepo::new(&[
             ("aiperf.json", br#"{"path": "data", "format": "raw_payload"}"#),
-            ("data/a.json", body),
-            ("data/_draft.json", b"no body"),
+            ("data/a.jsonl", body),
+            ("data/_draft.jsonl", b"no body"),
         ]),
     )]);
     let machine = Machine::new(&hub);
     // In the same snapshot, by a reference of its own.
-    machine.fetched("hf://org/set/data/_draft.json");
+    machine.fetched("hf://org/set/data/_draft.jsonl");
     let output = machine.profile(&["--input-file", "hf://org/set", "--request-count", "1"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let files = &machine.summary()["metadata"]["dataset"]["files"];
-    assert_eq!((files.as_array().map(Vec::len), &files[0]["path"]), (Some(1), &"data/a.json".into()));
+    assert_eq!((files.as_array().map(Vec::len), &files[0]["path"]), (Some(1), &"data/a.jsonl".into()));
 }
 
 #[test]
