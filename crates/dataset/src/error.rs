@@ -45,6 +45,9 @@ pub enum DatasetError {
     /// Prompts cannot be made.
     #[error("{0}")]
     Prompt(String),
+    /// It was given up, as was asked.
+    #[error("the conversation was given up while it was being made")]
+    Stopped,
 }
 
 fn hint(help: &str) -> String {

@@ -12,7 +12,9 @@ use crate::index::{Index, Range};
 use crate::names::Names;
 use crate::record::{Problem, Render, Row, changed, record_text};
 use crate::source::SourceFile;
-use crate::{Dataset, DatasetError, Len, Note, OpenContext, Outline, Place, TurnFacts, TurnOutline, random};
+use crate::{
+    Dataset, DatasetError, Len, Note, OpenContext, Outline, Place, Stop, TurnFacts, TurnOutline, random,
+};
 
 /// What is done to every turn, wherever it comes from.
 #[derive(Clone, Debug)]
@@ -22,6 +24,7 @@ pub(crate) struct Finish {
     system_prompt: Option<Arc<str>>,
     /// Images whose id was sent with content in an earlier turn go without.
     strip_repeats: bool,
+    stop: Stop,
 }
 
 impl Finish {
@@ -34,7 +37,19 @@ impl Finish {
                 .map(|normal| (Streams::new(context.seed, "dataset.output_length"), normal)),
             system_prompt: system_prompt.filter(|prompt| !prompt.is_empty()).map(Arc::from),
             strip_repeats: false,
+            stop: Stop::default(),
         }
+    }
+
+    /// Gives up what is being made once `stop` is set.
+    pub(crate) fn until(mut self, stop: &Stop) -> Finish {
+        self.stop = stop.clone();
+        self
+    }
+
+    /// What ends the making of a conversation.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.stop
     }
 
     /// Whether images are sent once per session, later only by their id.
@@ -145,6 +160,7 @@ impl Dataset for FileDataset {
         let rows: Vec<Row> = (0..range.count()).map(|number| self.row(range, number)).collect();
         let mut turns = Vec::with_capacity(rows.len());
         for rows in rows.chunk_by(|one, other| one.same_record(*other)) {
+            self.finish.stop().go_on()?;
             let text = record_text(&self.files, rows[0])?;
             self.render.turns(&text, rows, &mut turns).map_err(|problem| match problem {
                 Problem::Fault(fault) => changed(&self.files, rows[0], fault),

@@ -257,7 +257,7 @@ pub fn fuzz_picture(bytes: &[u8]) {
     let Ok(picture) = Picture::decode(bytes) else { return };
     assert_eq!(head, Ok(()), "what can be read has a head that can be read");
     let small = picture.resized(picture.width.min(40), 3);
-    assert!(small.jpeg().is_ok());
+    assert!(small.jpeg(&crate::Stop::default()).is_ok());
     assert_eq!(Picture::decode(&small.stored_png()), Ok(small));
 }
 

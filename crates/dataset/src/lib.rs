@@ -34,6 +34,7 @@ mod raw_records;
 mod record;
 mod sampler;
 mod source;
+mod stop;
 mod synthesis;
 mod synthetic;
 mod texts;
@@ -52,11 +53,12 @@ pub use facts::{Survey, TurnFacts};
 pub use formats::{Files, Format, LATER_NAMES, NAMES, format, formats};
 pub use from_run::{Converted, PhaseChoice, from_run};
 pub use note::{Note, NoteLevel};
-pub use open::open;
+pub use open::{open, open_until};
 pub use parquet::panic_is_caught;
 pub use raw_records::{RawRecords, RawRequest};
 pub use sampler::Sampler;
 pub use source::{Beginning, beginning, decoded_head, whole_lines};
+pub use stop::Stop;
 pub use texts::texts;
 
 /// How many conversations there are.

@@ -12,7 +12,7 @@ use crate::look::has_extension;
 use crate::parquet::Table;
 use crate::record::{Check, LineFormat};
 use crate::source::{Coding, Columns, SourceFile, coding, files_below, files_of, shard_notes, shards_of};
-use crate::{Dataset, DatasetError, Note, OpenContext, Place, public, synthetic};
+use crate::{Dataset, DatasetError, Note, OpenContext, Place, Stop, public, synthetic};
 
 /// More files than this in one folder are not what a folder format is for.
 const MOST_FILES: usize = 1 << 16;
@@ -20,8 +20,18 @@ const MOST_FILES: usize = 1 << 16;
 /// Opens a dataset. A bad record that is met before the first conversation can be sent is an error; one met
 /// later is a [`Dataset::fault`].
 pub fn open(config: &DatasetConfig, context: &OpenContext<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
+    open_until(config, context, &Stop::default())
+}
+
+/// The same; once `stop` is set, a conversation that is being made ends as [`DatasetError::Stopped`].
+pub fn open_until(
+    config: &DatasetConfig,
+    context: &OpenContext<'_>,
+    stop: &Stop,
+) -> Result<Arc<dyn Dataset>, DatasetError> {
     let strip = matches!(&config.source, DatasetSource::File(file) if file.uuid_and_strip);
-    let finish = Finish::new(config.osl, config.system_prompt.as_deref(), context).strip_repeats(strip);
+    let finish =
+        Finish::new(config.osl, config.system_prompt.as_deref(), context).strip_repeats(strip).until(stop);
     match &config.source {
         DatasetSource::Synthetic(shape) => synthetic::open(shape, config, context, finish),
         DatasetSource::File(file) => open_file(file, config, context, finish),

@@ -255,16 +255,17 @@ impl Synthetic {
         });
         let mut audio = self.audio.as_ref().map(|audio| (audio, audio.draws(index)));
         let mut video = self.video.as_ref().map(|video| (video, video.draws(index)));
+        let stop = self.finish.stop();
         move |turn| {
             let Content::Parts { media, .. } = &mut turn.content else { return Ok(()) };
             if let Some((images, draws)) = &mut images {
-                images.turn(draws, media)?;
+                images.turn(draws, media, stop)?;
             }
             if let Some((audio, draws)) = &mut audio {
-                turn.audio_seconds = audio.turn(draws, media)?;
+                turn.audio_seconds = audio.turn(draws, media, stop)?;
             }
             if let Some((video, draws)) = &mut video {
-                video.turn(draws, media)?;
+                video.turn(draws, media, stop)?;
             }
             Ok(())
         }
@@ -276,12 +277,13 @@ impl Synthetic {
         prompts: &mut Stream,
         overhead: u64,
         prefix: Option<&Text>,
-    ) -> Turn {
+    ) -> Result<Turn, DatasetError> {
         let floor = u64::from(prefix.is_none());
         let max_tokens = lengths.turn();
         let mut contents = Vec::with_capacity(self.shape.batch_size.max(1) as usize);
         let mut tokens = 0;
         for _ in 0..self.shape.batch_size.max(1) {
+            self.finish.stop().go_on()?;
             let length = lengths.text(overhead, floor);
             let text = match prefix {
                 None => self.corpus.exact_text(prompts, length),
@@ -290,18 +292,18 @@ impl Synthetic {
             tokens += text.tokens;
             contents.push(text.text.into());
         }
-        Turn {
+        Ok(Turn {
             content: Content::Parts { texts: vec![TextGroup { name: None, contents }], media: Vec::new() },
             text_tokens: Some(tokens),
             max_tokens,
             ..Turn::default()
-        }
+        })
     }
 
     /// The one turn of an entry whose text is that of another benchmark.
-    fn imitated_turn(imitation: &Imitation, index: u64) -> Turn {
-        let (text, max_tokens) = imitation.request(index);
-        Turn {
+    fn imitated_turn(&self, imitation: &Imitation, index: u64) -> Result<Turn, DatasetError> {
+        let (text, max_tokens) = imitation.request(index, self.finish.stop())?;
+        Ok(Turn {
             content: Content::Parts {
                 texts: vec![TextGroup { name: None, contents: vec![text.text.into()] }],
                 media: Vec::new(),
@@ -309,7 +311,7 @@ impl Synthetic {
             text_tokens: Some(text.tokens),
             max_tokens: Some(max_tokens),
             ..Turn::default()
-        }
+        })
     }
 }
 
@@ -339,15 +341,15 @@ impl Dataset for Synthetic {
         let mut media = self.media(index);
         for number in 0..count {
             let mut turn = if let Some(rankings) = &self.rankings {
-                rankings.turn(&self.corpus, index, &mut prompts)
+                rankings.turn(&self.corpus, index, &mut prompts, self.finish.stop())?
             } else if let Some(imitation) = &self.imitation {
-                Synthetic::imitated_turn(imitation, index)
+                self.imitated_turn(imitation, index)?
             } else if number == 0 {
-                self.turn(&mut lengths, &mut prompts, self.overhead.0, self.prefix(index))
+                self.turn(&mut lengths, &mut prompts, self.overhead.0, self.prefix(index))?
             } else {
                 Turn {
                     delay_ms: delays.as_mut().map(|draw| draw()),
-                    ..self.turn(&mut lengths, &mut prompts, self.overhead.1, None)
+                    ..self.turn(&mut lengths, &mut prompts, self.overhead.1, None)?
                 }
             };
             media(&mut turn)?;

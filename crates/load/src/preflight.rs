@@ -1,8 +1,10 @@
 //! Limits of the host, checked against the plan before anything is sent.
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use socket2::{Domain, Socket, Type};
 
 /// Descriptors a run needs besides its connections: files, timers, listeners.
 const OWN_DESCRIPTORS: u64 = 200;
@@ -35,6 +37,49 @@ pub enum LimitError {
         /// Available over all source addresses.
         ports: u64,
     },
+}
+
+/// Why requests cannot be sent from an address.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The host does not have it.
+    #[error(
+        "--bind-address {address}: nothing can be sent from it ({cause}); give an address of this host, `ip address` \
+         lists them"
+    )]
+    Foreign {
+        /// The address.
+        address: IpAddr,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The server has no address of its kind.
+    #[error(
+        "--bind-address {address}: the server is reached at {target}, and not from an address of another kind; give one \
+         of the same kind, or set AIPERF_HTTP_IP_VERSION"
+    )]
+    OtherKind {
+        /// The address.
+        address: IpAddr,
+        /// An address of the server.
+        target: SocketAddr,
+    },
+}
+
+/// Whether connections to `targets` can be made from each of `sources`.
+pub fn check_sources(sources: &[IpAddr], targets: &[SocketAddr]) -> Result<(), SourceError> {
+    for &address in sources {
+        if let Some(&target) = targets.first()
+            && !targets.iter().any(|target| target.is_ipv4() == address.is_ipv4())
+        {
+            return Err(SourceError::OtherKind { address, target });
+        }
+        let source = SocketAddr::new(address, 0);
+        Socket::new(Domain::for_address(source), Type::STREAM, None)
+            .and_then(|socket| socket.bind(&source.into()))
+            .map_err(|cause| SourceError::Foreign { address, cause })?;
+    }
+    Ok(())
 }
 
 /// Raises the soft limit on open files to the hard one; the limit then in force.
@@ -85,12 +130,21 @@ pub fn check(
     if need > descriptors {
         return Err(LimitError::Descriptors { need, connections, limit: descriptors });
     }
-    let pairs = targets.len().max(1) as u64 * sources.len().max(1) as u64;
-    let ports = port_range().saturating_mul(pairs);
+    let ports = ports(targets, sources);
     if connections > ports {
         return Err(LimitError::Ports { connections, ports });
     }
     Ok(())
+}
+
+/// Connections at once that fit the host, from `sources` to `targets`.
+pub fn room(targets: &[SocketAddr], sources: &[IpAddr], descriptors: u64) -> u64 {
+    descriptors.saturating_sub(OWN_DESCRIPTORS).min(ports(targets, sources))
+}
+
+fn ports(targets: &[SocketAddr], sources: &[IpAddr]) -> u64 {
+    let pairs = targets.len().max(1) as u64 * sources.len().max(1) as u64;
+    port_range().saturating_mul(pairs)
 }
 
 /// Number of local ports that the kernel gives out.
@@ -114,6 +168,22 @@ mod tests {
         assert_eq!(error, LimitError::Descriptors { need: 1200, connections: 1000, limit: 1024 });
         assert!(error.to_string().contains("ulimit -n 1200"));
         assert_eq!(check(800, &[], &[], 1024), Ok(()));
+        assert_eq!(room(&[], &[], 1024), 824.min(port_range()));
+        assert_eq!(room(&[], &[], u64::MAX), port_range());
+    }
+
+    #[test]
+    fn sources_are_addresses_of_this_host_and_of_the_kind_of_the_server() {
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        let target = "127.0.0.1:8000".parse().unwrap();
+        let refused = |sources: &[IpAddr]| check_sources(sources, &[target]).unwrap_err().to_string();
+        check_sources(&[], &[target]).unwrap();
+        check_sources(&[address("127.0.0.1"), address("127.0.0.2")], &[target]).unwrap();
+        // Kept for documents: nobody has it.
+        let foreign = refused(&[address("127.0.0.1"), address("192.0.2.7")]);
+        assert!(foreign.starts_with("--bind-address 192.0.2.7: nothing can be sent from it"), "{foreign}");
+        let other = refused(&[address("::1")]);
+        assert!(other.starts_with("--bind-address ::1: the server is reached at 127.0.0.1:8000"), "{other}");
     }
 
     #[test]

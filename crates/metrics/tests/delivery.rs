@@ -124,8 +124,21 @@ fn one_long_stall_is_suspect() {
 #[test]
 fn idle_slots_are_suspect() {
     let cap = ConcurrencyFacts { limit: 16, max_in_flight: 16, lost_share: Some(0.02) };
-    let (code, value, limit, unit, _) = spoilt(|facts| facts.concurrency = Some(cap));
+    let (code, value, limit, unit, next_step) = spoilt(|facts| {
+        facts.concurrency = Some(cap);
+        facts.service.request_latency = Some(Block { unit: "ms", ..Block::default() });
+    });
     assert_eq!((code, value, limit, unit), ("slots_idle", 2.0, 1.0, "%"));
+    assert!(next_step.contains("--workers-max"), "{next_step}");
+}
+
+/// Failures come back at once: more cores are no help against an error.
+#[test]
+fn slots_that_stood_idle_between_failures_send_to_the_errors() {
+    let cap = ConcurrencyFacts { limit: 16, max_in_flight: 16, lost_share: Some(0.02) };
+    let (code, value, limit, unit, next_step) = spoilt(|facts| facts.concurrency = Some(cap));
+    assert_eq!((code, value, limit, unit), ("slots_idle", 2.0, 1.0, "%"));
+    assert!(next_step.contains("errors") && !next_step.contains("--workers-max"), "{next_step}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use aiperf_clock::{Mono, now};
-use aiperf_dataset::Dataset;
+use aiperf_dataset::{Dataset, Stop};
 use aiperf_endpoint::{Format, History};
 use aiperf_load::{Control, Exchange, Prepared, PreparedResult, StopCause};
 use aiperf_metrics::{Context, RecordValues, Store, evaluate, live};
@@ -86,6 +86,16 @@ pub(crate) struct Shared {
     pub(crate) children_failed: Box<[AtomicU64]>,
     /// Why a conversation could not be made.
     pub(crate) fault: std::sync::OnceLock<Arc<str>>,
+    /// Ends what the dataset is making.
+    pub(crate) making: Stop,
+}
+
+impl Shared {
+    /// Ends the run before its time: nothing more is sent, and nothing more is made.
+    pub(crate) fn stop(&self, cause: StopCause) {
+        self.control.stop(cause);
+        self.making.set();
+    }
 }
 
 /// The threads.
@@ -268,10 +278,14 @@ impl Worker {
             return;
         }
         let result = self.build(&job).map(Arc::new);
-        if let Err(why) = &result
-            && shared.fault.set(Arc::clone(why)).is_ok()
-        {
-            shared.control.stop(StopCause::BadRecord);
+        if let Err(why) = &result {
+            if shared.control.stopped().is_some() {
+                // Given up on the way.
+                return;
+            }
+            if shared.fault.set(Arc::clone(why)).is_ok() {
+                shared.stop(StopCause::BadRecord);
+            }
         }
         // A phase that has ended wants no more conversations.
         let _ = job.fulfil.send(result);
@@ -402,7 +416,7 @@ impl Worker {
             && profiled >= threshold.least
             && failed as f64 / profiled as f64 > threshold.share
         {
-            shared.control.stop(StopCause::Threshold);
+            shared.stop(StopCause::Threshold);
         }
     }
 

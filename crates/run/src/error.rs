@@ -1,7 +1,7 @@
 //! Why a run did not start.
 
 use aiperf_dataset::DatasetError;
-use aiperf_load::preflight::LimitError;
+use aiperf_load::preflight::{LimitError, SourceError};
 use aiperf_load::transport::TlsError;
 use aiperf_mock_server::{SettingsError, StartError};
 use aiperf_tokenize::TokenizerError;
@@ -46,6 +46,9 @@ pub enum InputError {
     /// A URL without a host.
     #[error("--url {0}: there is no host in it; give http://HOST:PORT")]
     Url(String),
+    /// An address to send from.
+    #[error("{0}")]
+    Source(#[from] SourceError),
     /// A proxy of the environment.
     #[error("{0}")]
     Proxy(String),

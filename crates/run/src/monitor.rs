@@ -98,7 +98,7 @@ fn tick(watched: &Watched, position: &Position) {
             && let Some(fault) = shared.dataset.fault()
             && shared.fault.set(fault.to_string().into()).is_ok()
         {
-            shared.control.stop(StopCause::BadRecord);
+            shared.stop(StopCause::BadRecord);
         }
         match position.stage.load(Ordering::Acquire) {
             0 => {}

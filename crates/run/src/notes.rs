@@ -2,17 +2,18 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aiperf_clock::{nanos, now};
-use aiperf_config::{DatasetSource, LoadMode, RunConfig};
+use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig};
 use aiperf_dataset::{Dataset, Note, NoteLevel, Outline};
 use aiperf_endpoint::Format;
 use aiperf_load::transport::Origin;
-use aiperf_metrics::{Metric, Summary};
+use aiperf_metrics::{ErrorGroup, Metric, Summary};
 use aiperf_report::{Level, Log};
-use aiperf_types::RequestRecord;
+use aiperf_types::{RequestError, RequestRecord};
 
 /// Things that are said once, however often they are seen.
 #[derive(Debug, Default)]
@@ -92,7 +93,7 @@ pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset, forma
             &format!("--endpoint-type {endpoint} has no output limit: --osl has no effect"),
         );
     }
-    if slow_governor() {
+    if slow_governor(GOVERNOR.as_ref()) {
         log.warning(
             "host",
             "the CPU governor is `powersave`, which can double latencies; `cpupower frequency-set -g performance` changes it",
@@ -154,6 +155,30 @@ fn span(ms: f64) -> String {
     }
 }
 
+/// Answers that take as long are nothing unusual, seconds.
+const SLOW_ANSWER: f64 = 10.0;
+
+/// Warns of an open loop without a cap that fills the `room` for connections when answers are slow. How many it needs is
+/// not known before the run.
+pub(crate) fn room(log: &Log, phases: &[PhaseConfig], room: u64) {
+    for phase in phases {
+        let LoadMode::Rate { rate, .. } = phase.mode else { continue };
+        let seconds = room as f64 / rate;
+        let all_fit = phase.stop.requests.is_some_and(|requests| requests <= room);
+        if phase.concurrency.is_some() || all_fit || seconds >= SLOW_ANSWER {
+            continue;
+        }
+        log.warning(
+            "host",
+            &format!(
+                "at {rate} requests/s the host has connections for answers within {seconds:.1} s (open files, local ports); \
+                 slower ones use them up: raise `ulimit -n`, add source addresses with --bind-address, or cap with \
+                 --concurrency"
+            ),
+        );
+    }
+}
+
 /// Says what a dataset has to say.
 pub(crate) fn say(log: &Log, notes: &[Note]) {
     for note in notes {
@@ -180,9 +205,11 @@ pub(crate) fn moved_up(log: &Log, ns: u64) {
     }
 }
 
-fn slow_governor() -> bool {
-    std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-        .is_ok_and(|governor| governor.trim() == "powersave")
+/// What decides how fast the first core runs.
+const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+
+fn slow_governor(file: &Path) -> bool {
+    std::fs::read_to_string(file).is_ok_and(|governor| governor.trim() == "powersave")
 }
 
 /// Says what the records of the profiling phase show and no table does.
@@ -225,6 +252,35 @@ pub(crate) fn after_warmup(log: &Log, summary: &Summary) {
         let (failed, all) = (summary.failed_count, summary.record_count());
         log.warning("warmup", &format!("{failed} of {all} warmup requests failed"));
     }
+}
+
+/// What is said of a run without a success, with what helps against the failure that came up most often.
+pub(crate) fn no_success(failures: &[ErrorGroup]) -> String {
+    let most = failures.iter().max_by_key(|group| group.count);
+    let help = most.and_then(|group| what_helps(&group.error)).map(|help| format!("; {help}"));
+    format!("no request succeeded: the run has failed (exit code 1){}", help.unwrap_or_default())
+}
+
+fn what_helps(error: &RequestError) -> Option<&'static str> {
+    Some(match (error.code, error.kind.as_str()) {
+        (Some(401 | 403), _) => "the server asks for credentials: give them with --api-key or --header",
+        (Some(404), _) => {
+            "the server does not know the path or the model: check --url, --endpoint-type, --endpoint and --model"
+        }
+        (Some(400 | 422), _) => {
+            "the server does not take the requests, and says why above: --endpoint-type, --model, --osl and --extra-inputs \
+             shape them"
+        }
+        (Some(429 | 503), _) => "the server turns requests away: lower --concurrency or --request-rate",
+        (_, "ClientConnectorError") if error.message.contains("refused") => {
+            "no server listens there: start it, or name its host and port with --url"
+        }
+        (_, "TimeoutError") => "raise --request-timeout-seconds, or lower the load",
+        (_, "InvalidInferenceResultError") => {
+            "answers have nothing that --endpoint-type reads: check it, and --endpoint"
+        }
+        _ => return None,
+    })
 }
 
 /// The models that the server lists, asked once nothing has succeeded: a wrong name or path is the usual reason.
@@ -288,6 +344,34 @@ mod tests {
         let json = r#"{"object":"list","data":[{"id":"llama","permission":[{"id":"modelperm-1"}]},{"id" : "qwen"}]}"#;
         assert_eq!(ids(json), ["llama", "qwen"]);
         assert_eq!(ids("not json"), Vec::<String>::new());
+    }
+
+    /// <https://github.com/triton-inference-server/perf_analyzer/issues/385>: "no results" says neither why nor what to do.
+    #[test]
+    fn perf_analyzer_385_a_run_without_a_success_says_what_helps_against_most_of_its_failures() {
+        let group = |code: Option<i64>, kind: &str, count| ErrorGroup {
+            error: RequestError::new(code, kind, "Connection refused"),
+            count,
+        };
+        let refused = group(None, "ClientConnectorError", 3);
+        let text = no_success(&[group(Some(401), "Unauthorized", 2), refused]);
+        assert!(text.starts_with("no request succeeded") && text.contains("--url"), "{text}");
+        let text = no_success(&[group(Some(401), "Unauthorized", 2), group(Some(404), "Not Found", 1)]);
+        assert!(text.ends_with("give them with --api-key or --header"), "{text}");
+        assert_eq!(no_success(&[]), "no request succeeded: the run has failed (exit code 1)");
+        assert_eq!(no_success(&[group(Some(500), "Internal Server Error", 1)]), no_success(&[]));
+    }
+
+    /// <https://github.com/ai-dynamo/aiperf/issues/1424>: a slower CPU governor nearly doubles TTFT.
+    #[test]
+    fn aiperf_1424_a_governor_that_saves_power_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("scaling_governor");
+        assert!(!slow_governor(&file));
+        for (governor, is_slow) in [("powersave\n", true), ("performance\n", false), ("schedutil\n", false)] {
+            std::fs::write(&file, governor).unwrap();
+            assert_eq!(slow_governor(&file), is_slow);
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ fn heard(run: &mut Attached, signal: i32) {
         low_level::exit(130);
     }
     // First of all: a terminal may take its time.
-    run.shared.control.stop(StopCause::Interrupt);
+    run.shared.stop(StopCause::Interrupt);
     let name = match signal {
         SIGTERM => "SIGTERM",
         SIGHUP => "SIGHUP",

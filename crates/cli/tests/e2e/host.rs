@@ -39,6 +39,40 @@ fn inference_perf_50_too_few_descriptors_are_refused_before_the_run() {
         .with_code(0);
 }
 
+/// <https://github.com/kubernetes-sigs/inference-perf/issues/50>: how many connections an open loop needs is known when
+/// it is too late; that slow answers will use them up is said before.
+#[test]
+fn inference_perf_50_an_open_loop_that_the_host_has_no_room_for_is_warned_of() {
+    let place = Place::new();
+    for (flags, count) in [
+        ("--request-rate 100 --benchmark-duration 0.05", 1),
+        ("--request-rate 100 --request-count 5", 0),
+        ("--request-rate 100 --benchmark-duration 0.05 --concurrency 20", 0),
+        ("--request-rate 2 --benchmark-duration 0.6", 0),
+    ] {
+        let ran = in_shell(&place, "ulimit -n 256;", MOCK, &format!("{flags} --isl 16"), "");
+        let said = "at 100 requests/s the host has connections for answers within 0.6 s";
+        assert_eq!(ran.err.matches(said).count(), count, "{flags}: {}", ran.err);
+    }
+}
+
+#[test]
+fn addresses_that_nothing_can_be_sent_from_are_refused_before_the_run() {
+    // Kept for documents: no host has it.
+    for (address, why) in
+        [("127.0.0.1,192.0.2.7", "192.0.2.7: nothing can be sent from it"), ("::1", "another kind")]
+    {
+        let place = Place::new();
+        let mock = Mock::start(&[]);
+        let ran = place
+            .run(&mock.url(), &format!("--request-count 1 --isl 16 --bind-address {address}"))
+            .with_code(2);
+        assert!(ran.err.starts_with("error: --bind-address") && ran.err.contains(why), "{}", ran.err);
+        assert!(ran.out.is_empty() && place.is_untouched());
+        assert_eq!(mock.stats().connections, 0);
+    }
+}
+
 /// <https://github.com/ai-dynamo/dynamo/issues/11801>: out of descriptors in an open loop, whose size nobody knows
 /// beforehand. The run goes on, every failure is counted, the verdict names the limit.
 #[test]

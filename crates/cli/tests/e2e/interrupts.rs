@@ -120,6 +120,42 @@ fn aiperf_environment_variables_the_way_down_hangs_on_nothing() {
     }
 }
 
+/// An ffmpeg that writes down each call. Those after the first, which only tries it, wait until somebody comes to the
+/// gate.
+const SLOW_ENCODER: &str = r#"#!/bin/sh
+cat >/dev/null
+echo call >>"$CALLS"
+if [ "$(wc -l <"$CALLS")" -gt 1 ]; then cat "$GATE" >/dev/null; fi
+for output; do :; done
+echo video >"$output"
+"#;
+
+/// One turn may have thousands of videos: what is under way ends, and no other one is begun.
+#[test]
+fn a_signal_ends_the_making_of_a_turn_between_two_of_its_videos() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    std::fs::create_dir(place.path("bin")).unwrap();
+    let encoder = place.write("bin/ffmpeg", SLOW_ENCODER);
+    std::fs::set_permissions(&encoder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (calls, gate) = (place.path("calls"), place.path("gate"));
+    assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let flags = "--request-count 3 --isl 16 --record-processors 1 --video-width 8 --video-height 8 \
+                 --video-duration 0.3 --video-batch-size 900";
+    let mut command = place.profile("mock://?ttft=1ms", flags);
+    let path = format!("{}:{}", place.path("bin").display(), std::env::var("PATH").unwrap());
+    command.env("PATH", path).env("CALLS", &calls).env("GATE", &gate);
+    let running = Live::start(&mut command);
+    // Opens once the first video is being made.
+    let held = std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
+    running.signal(Signal::INT);
+    running.await_err("no more requests are sent");
+    drop(held);
+    running.end().with_code(1);
+    place.results().assert_complete(true);
+    assert_eq!(std::fs::read_to_string(&calls).unwrap(), "call\ncall\n");
+}
+
 /// guidellm's troubleshooting page: worker processes made by `fork` crash on macOS. There are none.
 #[test]
 fn guidellm_troubleshooting_there_are_threads_and_no_processes() {

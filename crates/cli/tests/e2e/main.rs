@@ -7,6 +7,7 @@
 )]
 
 mod agentic;
+mod answers;
 mod bad_input;
 mod baseten;
 mod cache_bust;

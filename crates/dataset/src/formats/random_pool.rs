@@ -300,6 +300,7 @@ impl RandomPool {
             let total = flat[modality].total();
             let count = if total == 0 { 0 } else { batch[modality] };
             for _ in 0..count {
+                self.finish.stop().go_on()?;
                 let (entry, place) = flat[modality].find(below(&mut stream, total));
                 let row = self.pools[0].entries[entry];
                 let item = self.with_entry(row, |fields| Ok(parts::item(fields, modality, place)?))?;

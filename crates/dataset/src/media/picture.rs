@@ -1,6 +1,6 @@
 //! A picture as pixels: read from PNG or JPEG, resized, written as either.
 
-use std::io::Cursor;
+use std::io::{self, Cursor, Write};
 
 use flate2::Crc;
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
@@ -10,6 +10,8 @@ use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
+
+use crate::Stop;
 
 /// Bytes of a pixel.
 pub(crate) const CHANNELS: usize = 3;
@@ -89,19 +91,19 @@ impl Picture {
     }
 
     /// A JPEG file of quality 85 without chroma subsampling.
-    pub(crate) fn jpeg(&self) -> Result<Vec<u8>, String> {
-        let mut file = Vec::with_capacity(self.pixels.len() / 2 + 1024);
+    pub(crate) fn jpeg(&self, stop: &Stop) -> Result<Vec<u8>, String> {
+        let mut file = Growing { bytes: Vec::with_capacity(self.pixels.len() / 2 + 1024), stop };
         let mut encoder = Encoder::new(&mut file, JPEG_QUALITY);
         encoder.set_sampling_factor(SamplingFactor::R_4_4_4);
         encoder
             .encode(&self.pixels, self.width, self.height, ColorType::Rgb)
             .map_err(|error| error.to_string())?;
-        Ok(file)
+        Ok(file.bytes)
     }
 
     /// A PNG file, compressed.
-    pub(crate) fn png(&self) -> Result<Vec<u8>, String> {
-        let mut file = Vec::with_capacity(self.pixels.len() / 2 + 1024);
+    pub(crate) fn png(&self, stop: &Stop) -> Result<Vec<u8>, String> {
+        let mut file = Growing { bytes: Vec::with_capacity(self.pixels.len() / 2 + 1024), stop };
         let mut encoder = png::Encoder::new(&mut file, u32::from(self.width), u32::from(self.height));
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(BitDepth::Eight);
@@ -110,7 +112,7 @@ impl Picture {
             .write_header()
             .and_then(|mut writer| writer.write_image_data(&self.pixels))
             .map_err(|error| error.to_string())?;
-        Ok(file)
+        Ok(file.bytes)
     }
 
     /// A PNG file whose pixels are stored as they are: noise does not get smaller, and storing costs no time.
@@ -155,6 +157,24 @@ impl Picture {
         });
         chunk(&mut file, *b"IEND", |_| {});
         file
+    }
+}
+
+/// A file in the making, which ends when nobody wants it any more.
+struct Growing<'a> {
+    bytes: Vec<u8>,
+    stop: &'a Stop,
+}
+
+impl Write for Growing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stop.go_on().map_err(io::Error::other)?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -303,14 +323,17 @@ mod tests {
         for (width, height) in [(1, 1), (5, 3), (300, 300), (16_384, 2), (1, 400)] {
             let picture = ramp(width, height);
             assert!(Picture::decode(&picture.stored_png()).unwrap() == picture, "{width}x{height}");
-            assert!(Picture::decode(&picture.png().unwrap()).unwrap() == picture, "{width}x{height}");
+            assert!(
+                Picture::decode(&picture.png(&Stop::default()).unwrap()).unwrap() == picture,
+                "{width}x{height}"
+            );
         }
     }
 
     #[test]
     fn a_jpeg_comes_back_nearly() {
         let grey = Picture { width: 40, height: 20, pixels: [200, 60, 30].repeat(800) };
-        let again = Picture::decode(&grey.jpeg().unwrap()).unwrap();
+        let again = Picture::decode(&grey.jpeg(&Stop::default()).unwrap()).unwrap();
         assert_eq!((again.width, again.height), (40, 20));
         assert!(again.pixels.iter().zip(&grey.pixels).all(|(one, other)| one.abs_diff(*other) < 4));
     }
@@ -372,7 +395,7 @@ mod tests {
     #[test]
     fn what_is_no_picture_or_too_large_is_an_error() {
         let png = ramp(5, 5).stored_png();
-        let jpeg = ramp(5, 5).jpeg().unwrap();
+        let jpeg = ramp(5, 5).jpeg(&Stop::default()).unwrap();
         assert!(Picture::decode(b"GIF89a").unwrap_err().contains("neither PNG nor JPEG"));
         for bytes in [&png[..20], &png[..60], &jpeg[..10], &jpeg[..100], b"", PNG_MARK, JPEG_MARK] {
             assert!(Picture::decode(bytes).is_err(), "{bytes:?}");

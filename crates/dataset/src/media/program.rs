@@ -53,11 +53,15 @@ impl Program {
             Some(mut pipe) => write(&mut pipe),
             None => Ok(()),
         };
+        if let Err(error) = &written
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            // Half of it is of no use, so it is not waited for.
+            return Err(failed(error));
+        }
         let status = child.0.wait().map_err(|error| failed(&error))?;
-        match written {
-            Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(failed(&error)),
-            _ if status.success() => return Ok(()),
-            _ => {}
+        if status.success() {
+            return Ok(());
         }
         let mut text = Vec::new();
         said.rewind()
@@ -208,6 +212,10 @@ mod tests {
         // It stops reading long before all is written.
         assert_eq!(run("echo enough >&2; exit 1", MUCH), Err("sh: enough".into()));
         assert_eq!(run("head -c 10 >/dev/null", MUCH), Ok(()));
+        // Who gives up does not wait for it to end by itself.
+        let given_up =
+            shell.run(&["-c".into(), "exec sleep 1000".into()], |_| Err(std::io::Error::other("enough")));
+        assert_eq!(given_up, Err("sh: enough".into()));
         let missing = Program { path: "/nonexistent/encoder".into() };
         assert!(missing.run(&[], |_| Ok(())).unwrap_err().starts_with("encoder: "));
     }

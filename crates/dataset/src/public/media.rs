@@ -6,12 +6,13 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::Value;
 use super::asr::file;
+use crate::Stop;
 use crate::media::picture::Picture;
 
 /// The image of a cell, or the first of a list that can be read, encoded anew as JPEG.
 pub(super) fn image(cell: &Value) -> Option<Media> {
     let cells = cell.list().unwrap_or(std::slice::from_ref(cell));
-    let jpeg = |cell| Picture::decode(file(cell)?).ok()?.jpeg().ok();
+    let jpeg = |cell| Picture::decode(file(cell)?).ok()?.jpeg(&Stop::default()).ok();
     let mut url = String::from("data:image/jpeg;base64,");
     STANDARD.encode_string(cells.iter().find_map(jpeg)?, &mut url);
     Some(Media { kind: MediaKind::Image, name: None, content: url.into(), uuid: None })

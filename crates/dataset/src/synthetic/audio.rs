@@ -6,10 +6,10 @@ use aiperf_types::{Media, MediaKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::DatasetError;
 use crate::media::mp3::Mp3;
 use crate::media::wav::Shape;
 use crate::random::{not_negative, standard_normal};
+use crate::{DatasetError, Stop};
 
 /// No clip is shorter, seconds.
 const SHORTEST: f64 = 0.01;
@@ -48,9 +48,11 @@ impl Audio {
         &self,
         stream: &mut Stream,
         media: &mut Vec<Media>,
+        stop: &Stop,
     ) -> Result<Option<f64>, DatasetError> {
         let mut first = None;
         for _ in 0..self.shape.count {
+            stop.go_on()?;
             let mut length = not_negative(stream, self.shape.length);
             // Drawn again while it is too short; the bound is for means that hardly are.
             for _ in 0..1000 {
@@ -65,7 +67,7 @@ impl Audio {
             let moments = (length.max(SHORTEST) * f64::from(rate)) as usize;
             first = first.or(Some(moments as f64 / f64::from(rate)));
             let count = moments * usize::from(self.shape.channels);
-            let samples = noise(stream, shape);
+            let samples = noise(stream, shape, stop);
             let (name, file) = match &self.mp3 {
                 None => ("wav", shape.file(count, samples)),
                 Some(mp3) => (
@@ -77,6 +79,8 @@ impl Audio {
                     })?,
                 ),
             };
+            // What was given up is too short.
+            stop.go_on()?;
             let mut content = String::with_capacity(4 + file.len().div_ceil(3) * 4);
             content.push_str(name);
             content.push(',');
@@ -91,10 +95,11 @@ fn pick<T: Copy>(stream: &mut Stream, list: &[T]) -> T {
     list[below(stream, list.len() as u64) as usize]
 }
 
-/// Samples of noise, without end.
-pub(super) fn noise(stream: &mut Stream, shape: Shape) -> impl Iterator<Item = i32> {
+/// Samples of noise, without end until `stop` is set.
+pub(super) fn noise(stream: &mut Stream, shape: Shape, stop: &Stop) -> impl Iterator<Item = i32> {
     let full = shape.full_scale();
     std::iter::repeat_with(move || ((standard_normal(stream) * LOUDNESS).clamp(-1.0, 1.0) * full) as i32)
+        .take_while(|_| !stop.is_set())
 }
 
 #[cfg(test)]
@@ -134,7 +139,7 @@ mod tests {
             for channels in [1, 2] {
                 let shape = Shape { rate: 16_000, channels, depth };
                 let count = 24_000 * usize::from(channels);
-                let file = shape.file(count, noise(&mut stream(1, "wav"), shape));
+                let file = shape.file(count, noise(&mut stream(1, "wav"), shape, &Stop::default()));
                 assert_eq!(file.len(), HEADER + count * usize::from(depth / 8));
                 let samples = samples(&file, depth);
                 let mean = samples.iter().sum::<f64>() / count as f64;
@@ -159,7 +164,7 @@ mod tests {
         let audio = Audio::new(shape, |name| Streams::new(7, name)).unwrap();
         let clips = |entry| {
             let mut media = Vec::new();
-            let first = audio.turn(&mut audio.draws(entry), &mut media).unwrap().unwrap();
+            let first = audio.turn(&mut audio.draws(entry), &mut media, &Stop::default()).unwrap().unwrap();
             let file = STANDARD.decode(media[0].content.strip_prefix("wav,").unwrap()).unwrap();
             assert!((first - seconds(&file)).abs() < 1e-9, "{first}");
             media.iter().map(|media| media.content.to_string()).collect::<Vec<_>>()

@@ -11,7 +11,10 @@ use base64::engine::general_purpose::STANDARD;
 use super::pictures::Pictures;
 use crate::media::picture::{CHANNELS, LONGEST_SIDE, Picture};
 use crate::random::{shuffle, whole};
-use crate::{DatasetError, Note};
+use crate::{DatasetError, Note, Stop};
+
+/// Bytes of noise drawn at once: whole blocks of the generator, so that the noise is the same in one piece.
+const NOISE_AT_ONCE: usize = 1 << 20;
 
 /// Makes the images of entries. Sizes and pixels are drawn from one stream, formats and pictures from others.
 pub(super) struct Images {
@@ -71,8 +74,14 @@ impl Images {
     }
 
     /// Appends the images of the next turn.
-    pub(super) fn turn(&self, draws: &mut Draws, media: &mut Vec<Media>) -> Result<(), DatasetError> {
+    pub(super) fn turn(
+        &self,
+        draws: &mut Draws,
+        media: &mut Vec<Media>,
+        stop: &Stop,
+    ) -> Result<(), DatasetError> {
         for _ in 0..self.shape.count {
+            stop.go_on()?;
             let side = |stream: &mut Stream, normal| whole(stream, normal, 1).min(LONGEST_SIDE.into()) as u16;
             let width = side(&mut draws.pixels, self.shape.width);
             let height = side(&mut draws.pixels, self.shape.height);
@@ -84,14 +93,17 @@ impl Images {
             let content = match &self.pictures {
                 None => {
                     let mut pixels = vec![0; usize::from(width) * usize::from(height) * CHANNELS];
-                    draws.pixels.fill_bytes(&mut pixels);
+                    for some in pixels.chunks_mut(NOISE_AT_ONCE) {
+                        stop.go_on()?;
+                        draws.pixels.fill_bytes(some);
+                    }
                     let noise = Picture { width, height, pixels };
-                    Arc::from(if is_png { url("png", &noise.stored_png()) } else { jpeg_url(&noise)? })
+                    Arc::from(if is_png { url("png", &noise.stored_png()) } else { jpeg_url(&noise, stop)? })
                 }
                 Some(pictures) => {
                     let index = self.choose(pictures.len(), draws);
                     pictures.image(index, (width, height), is_png, |picture| {
-                        if is_png { png_url(picture) } else { jpeg_url(picture) }
+                        if is_png { png_url(picture, stop) } else { jpeg_url(picture, stop) }
                     })?
                 }
             };
@@ -116,15 +128,20 @@ impl Images {
     }
 }
 
-fn png_url(picture: &Picture) -> Result<String, DatasetError> {
-    picture.png().map(|bytes| url("png", &bytes)).map_err(|error| failed("png", picture, &error))
+fn png_url(picture: &Picture, stop: &Stop) -> Result<String, DatasetError> {
+    let file = picture.png(stop);
+    file.map(|bytes| url("png", &bytes)).map_err(|error| failed("png", picture, &error, stop))
 }
 
-fn jpeg_url(picture: &Picture) -> Result<String, DatasetError> {
-    picture.jpeg().map(|bytes| url("jpeg", &bytes)).map_err(|error| failed("jpeg", picture, &error))
+fn jpeg_url(picture: &Picture, stop: &Stop) -> Result<String, DatasetError> {
+    let file = picture.jpeg(stop);
+    file.map(|bytes| url("jpeg", &bytes)).map_err(|error| failed("jpeg", picture, &error, stop))
 }
 
-fn failed(name: &str, picture: &Picture, error: &str) -> DatasetError {
+fn failed(name: &str, picture: &Picture, error: &str, stop: &Stop) -> DatasetError {
+    if stop.is_set() {
+        return DatasetError::Stopped;
+    }
     let (width, height) = (picture.width, picture.height);
     DatasetError::Prompt(format!("cannot encode an image of {width}x{height} as {name}: {error}"))
 }
@@ -167,7 +184,7 @@ mod tests {
 
     fn urls(images: &Images, entry: u64) -> Vec<String> {
         let mut media = Vec::new();
-        images.turn(&mut images.draws(entry, entry), &mut media).unwrap();
+        images.turn(&mut images.draws(entry, entry), &mut media, &Stop::default()).unwrap();
         media.iter().map(|media| media.content.to_string()).collect()
     }
 

@@ -14,7 +14,7 @@ use aiperf_tokenize::seed::{Streams, below};
 use aiperf_tokenize::{Corpus, Text, Tokenizer};
 
 use super::pool_of;
-use crate::{Note, OpenContext};
+use crate::{DatasetError, Note, OpenContext, Stop};
 
 /// Whose prompts, from which seed, and how many.
 pub(super) struct Plan {
@@ -140,19 +140,20 @@ impl Imitation {
     }
 
     /// The text of a request and its output limit.
-    pub(super) fn request(&self, index: u64) -> (Text, u64) {
+    pub(super) fn request(&self, index: u64, stop: &Stop) -> Result<(Text, u64), DatasetError> {
         let index = index as usize;
-        (self.text(index), u64::from(self.requests[index].output))
+        Ok((self.text(index, stop)?, u64::from(self.requests[index].output)))
     }
 
-    fn text(&self, index: usize) -> Text {
+    fn text(&self, index: usize, stop: &Stop) -> Result<Text, DatasetError> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
+            stop.go_on()?;
             if let [begin, end, ..] = made.begins[index.min(made.begins.len())..] {
                 let draws = made.drawn[begin..end].to_vec();
                 drop(made);
                 let mut draws = draws.into_iter();
-                return self.make(index, || draws.next().unwrap_or(0));
+                return Ok(self.make(index, || draws.next().unwrap_or(0)));
             }
             let next = made.begins.len() - 1;
             let Made { random, drawn, begins } = &mut *made;
@@ -163,7 +164,7 @@ impl Imitation {
             });
             begins.push(drawn.len());
             if next == index {
-                return text;
+                return Ok(text);
             }
         }
     }

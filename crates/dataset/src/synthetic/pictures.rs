@@ -180,6 +180,7 @@ fn head(path: &Path) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Stop;
 
     /// Red, green and blue of the one colour of an image.
     fn colour(pictures: &Pictures, index: usize) -> String {
@@ -210,7 +211,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
         write("c.PNG", &plain([3, 3, 3]).stored_png());
-        write("a.jpeg", &plain([9, 9, 9]).jpeg().unwrap());
+        write("a.jpeg", &plain([9, 9, 9]).jpeg(&Stop::default()).unwrap());
         // What a file is, is in its first bytes.
         write("b.jpg", &plain([2, 2, 2]).stored_png());
         write("no.gif", b"GIF89a");

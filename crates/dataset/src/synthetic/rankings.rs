@@ -6,6 +6,7 @@ use aiperf_tokenize::seed::{Stream, Streams};
 use aiperf_types::{Content, TextGroup, Turn};
 
 use crate::random::whole;
+use crate::{DatasetError, Stop};
 
 /// Makes them, one of each entry.
 pub(super) struct Rankings {
@@ -28,25 +29,32 @@ impl Rankings {
     }
 
     /// The turn of an entry; its query is cut from the corpus with `prompts`.
-    pub(super) fn turn(&self, corpus: &Corpus, index: u64, prompts: &mut Stream) -> Turn {
+    pub(super) fn turn(
+        &self,
+        corpus: &Corpus,
+        index: u64,
+        prompts: &mut Stream,
+        stop: &Stop,
+    ) -> Result<Turn, DatasetError> {
         let length = whole(&mut self.query_lengths.at(index), self.shape.query_tokens, 1);
         let query = corpus.exact_text(prompts, length);
         let mut tokens = query.tokens;
         let (mut lengths, mut texts) = (self.passage_lengths.at(index), self.passages.at(index));
         let passages = (0..whole(&mut self.counts.at(index), self.shape.passages, 1))
             .map(|_| {
+                stop.go_on()?;
                 let length = whole(&mut lengths, self.shape.passage_tokens, 1);
                 let passage = corpus.exact_text(&mut texts, length);
                 tokens += passage.tokens;
-                passage.text.into()
+                Ok(passage.text.into())
             })
-            .collect();
+            .collect::<Result<_, DatasetError>>()?;
         let group = |name: &str, contents| TextGroup { name: Some(name.into()), contents };
         let texts = vec![group("query", vec![query.text.into()]), group("passages", passages)];
-        Turn {
+        Ok(Turn {
             content: Content::Parts { texts, media: Vec::new() },
             text_tokens: Some(tokens),
             ..Turn::default()
-        }
+        })
     }
 }

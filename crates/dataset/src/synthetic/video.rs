@@ -8,9 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::audio::noise;
 use super::canvas::Canvas;
-use crate::DatasetError;
 use crate::media::program::{Program, Scratch, how_to_install};
 use crate::media::wav::Shape;
+use crate::{DatasetError, Stop};
 
 /// Seconds in which a shape crosses the frame.
 const CROSSING: f64 = 4.0;
@@ -44,7 +44,7 @@ impl Video {
         };
         let video = Video { shape, ffmpeg, frames: streams("videos"), sounds: streams("video_sounds") };
         let mut draws = video.draws(0);
-        video.encode(&mut draws, 1).map_err(|error| {
+        video.encode(&mut draws, 1, &Stop::default()).map_err(|error| {
             DatasetError::Unsuitable(format!(
                 "ffmpeg cannot make a video of {} ({error}); {}, or try another size, codec or format",
                 video.described(),
@@ -59,9 +59,18 @@ impl Video {
     }
 
     /// Appends the videos of the next turn.
-    pub(super) fn turn(&self, draws: &mut Draws, media: &mut Vec<Media>) -> Result<(), DatasetError> {
+    pub(super) fn turn(
+        &self,
+        draws: &mut Draws,
+        media: &mut Vec<Media>,
+        stop: &Stop,
+    ) -> Result<(), DatasetError> {
         for _ in 0..self.shape.count {
-            let bytes = self.encode(draws, self.shape.frames()).map_err(|error| {
+            stop.go_on()?;
+            let bytes = self.encode(draws, self.shape.frames(), stop);
+            // What was given up is too short.
+            stop.go_on()?;
+            let bytes = bytes.map_err(|error| {
                 DatasetError::Prompt(format!("cannot make a video of {}: {error}", self.described()))
             })?;
             let mut url = format!("data:video/{};base64,", self.shape.container.name());
@@ -84,14 +93,14 @@ impl Video {
         )
     }
 
-    fn encode(&self, draws: &mut Draws, frames: u64) -> Result<Vec<u8>, String> {
+    fn encode(&self, draws: &mut Draws, frames: u64, stop: &Stop) -> Result<Vec<u8>, String> {
         let text = |error: std::io::Error| format!("no temporary file: {error}");
         let shape = &self.shape;
         let sound = shape.sound.as_ref().map(|sound| {
             let wav = Shape { rate: sound.sample_rate, channels: sound.channels.into(), depth: sound.depth };
             let moments = frames as f64 / f64::from(shape.fps) * f64::from(sound.sample_rate);
             let count = moments as usize * usize::from(sound.channels);
-            Scratch::holding(&wav.file(count, noise(&mut draws.sounds, wav)))
+            Scratch::holding(&wav.file(count, noise(&mut draws.sounds, wav, stop)))
         });
         let sound = sound.transpose().map_err(text)?;
         let output = Scratch::new().map_err(text)?;
@@ -103,6 +112,7 @@ impl Video {
         let mut canvas = Canvas::new(shape.width, shape.height);
         self.ffmpeg.run(&arguments, |pipe| {
             for number in 0..frames {
+                stop.go_on().map_err(std::io::Error::other)?;
                 scene.frame(number, &mut canvas, &mut draws.frames);
                 pipe.write_all(canvas.bytes())?;
             }

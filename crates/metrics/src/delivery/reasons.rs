@@ -20,6 +20,8 @@ const MOST_DELAYED_PCT: f64 = 1.0;
 const SPREAD_LOAD: &str = "Give the client more cores or raise --workers-max, spread the load over several clients, or lower the rate";
 const SPREAD_SLOTS: &str = "Give the client more cores or raise --workers-max, spread the load over several \
                             clients, or lower the concurrency";
+const SETTLE_ERRORS: &str =
+    "Settle the errors first: how load is delivered can be judged once requests succeed";
 const MORE_WORKERS: &str = "Raise --workers-max or spread the load over several clients";
 const LATE_PROMPTS: &str = "Prompts were not ready in time: give the client more cores, or replay a dataset \
                             made beforehand";
@@ -101,13 +103,20 @@ fn send_stall(facts: &DeliveryFacts) -> Option<Reason> {
 
 fn slots_idle(facts: &DeliveryFacts) -> Option<Reason> {
     let lost = 100.0 * facts.concurrency?.lost_share?;
+    // Failures come back at once, and then no client is quick enough.
+    let nothing_succeeded = facts.record_count > 0 && facts.service.request_latency.is_none();
+    let (message, next_step) = if nothing_succeeded {
+        ("Requests failed so fast that filling their slots again took a share of the time", SETTLE_ERRORS)
+    } else {
+        ("Slots stood idle because the client was late to fill them", SPREAD_SLOTS)
+    };
     (lost > MOST_LOST_PCT).then(|| Reason {
         code: "slots_idle",
-        message: "Slots stood idle because the client was late to fill them".into(),
+        message: message.into(),
         value: lost,
         limit: MOST_LOST_PCT,
         unit: "%",
-        next_step: SPREAD_SLOTS.into(),
+        next_step: next_step.into(),
     })
 }
 

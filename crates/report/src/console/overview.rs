@@ -1,6 +1,7 @@
 //! The line that says what the figures below are about, and a warning when they are not those of a whole run.
 
 use aiperf_clock::{format_utc, wall};
+use aiperf_config::Target;
 
 use super::PRODUCT;
 use crate::number::{count, with_thousands};
@@ -32,6 +33,9 @@ pub(super) fn line(results: &RunResults<'_>, width: usize, _palette: Palette, ou
         format!("Started {}", format_utc(wall(phase.start))),
         format!("tokens by {}", results.token_source),
     ];
+    if let Target::Mock(_) = results.config.endpoint.target {
+        parts.push("in-process mock server".into());
+    }
     if let Some(window) = &summary.window {
         parts.push(format!("window {} sec", with_thousands(window.duration_sec)));
     }

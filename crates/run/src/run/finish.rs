@@ -95,7 +95,8 @@ impl Run<'_> {
             log.error("dataset", fault);
         }
         if successes == 0 {
-            log.error("run", "no request succeeded: the run has failed (exit code 1)");
+            let groups = run_results.profiling().map_or(&[][..], |phase| &phase.summary.error_groups);
+            log.error("run", &notes::no_success(groups));
         }
         let aborted = matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
         let end = if successes == 0 || aborted || !failures.is_empty() {

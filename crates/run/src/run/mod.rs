@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use aiperf_clock::Anchor;
 use aiperf_config::{CacheBust, DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
-use aiperf_dataset::{Dataset, OpenContext, Sampler};
+use aiperf_dataset::{Dataset, OpenContext, Sampler, Stop};
 use aiperf_load::transport::Origin;
 use aiperf_load::{Control, Engine, PhaseRun, Source, preflight, schedule};
 use aiperf_metrics::Context;
@@ -47,21 +47,21 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     if let Some(revision) = tokenizer.as_ref().and_then(Tokenizer::revision) {
         config.note_tokenizer_revision(revision);
     }
-    let dataset = open_dataset(&config, tokenizer.as_ref())?;
+    let making = Stop::default();
+    let dataset = open_dataset(&config, tokenizer.as_ref(), &making)?;
     let zero_ms = settle_schedule(&mut config, dataset.as_ref())?;
     config.note_conversations(dataset.len().known());
-    config.note_public_dataset(dataset.len().known(), dataset.total_turns());
+    if config.dataset.public.is_some() {
+        // Counting takes its time where each conversation draws its turns.
+        config.note_public_dataset(dataset.len().known(), dataset.total_turns());
+    }
     check_lanes(&config, dataset.as_ref())?;
     let destination = target::open(&config, version)?;
     let descriptors = preflight::raise_descriptor_limit();
-    preflight::check(
-        connections(&config),
-        &destination.resolver.last(),
-        &config.endpoint.bind_addresses,
-        descriptors,
-    )
-    .map_err(StartFailure::from)?;
-    let run = Run::prepare(&config, version, tokenizer, dataset, zero_ms, destination)?;
+    let (sources, targets) = (&config.endpoint.bind_addresses, destination.resolver.last());
+    preflight::check_sources(sources, &targets).map_err(InputError::from)?;
+    preflight::check(connections(&config), &targets, sources, descriptors).map_err(StartFailure::from)?;
+    let run = Run::prepare(&config, version, tokenizer, dataset, zero_ms, destination, making)?;
     let end = run.carry_out(signals);
     signals.detach();
     end
@@ -98,7 +98,11 @@ pub fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputErro
     }))
 }
 
-fn open_dataset(config: &RunConfig, tokenizer: Option<&Tokenizer>) -> Result<Arc<dyn Dataset>, InputError> {
+fn open_dataset(
+    config: &RunConfig,
+    tokenizer: Option<&Tokenizer>,
+    making: &Stop,
+) -> Result<Arc<dyn Dataset>, InputError> {
     let context = OpenContext {
         seed: config.seed,
         seed_given: config.seed_given,
@@ -110,11 +114,15 @@ fn open_dataset(config: &RunConfig, tokenizer: Option<&Tokenizer>) -> Result<Arc
         apply_chat_template: config.tokenizer.apply_chat_template,
         survey: None,
     };
-    aiperf_dataset::open(&config.dataset, &context).map_err(|cause| match &config.dataset.public {
-        Some(public) => {
-            InputError::Public { name: public.name, origin: public.origin.clone(), cause: cause.to_string() }
+    aiperf_dataset::open_until(&config.dataset, &context, making).map_err(|cause| {
+        match &config.dataset.public {
+            Some(public) => InputError::Public {
+                name: public.name,
+                origin: public.origin.clone(),
+                cause: cause.to_string(),
+            },
+            None => cause.into(),
         }
-        None => cause.into(),
     })
 }
 

@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicU64;
 
 use aiperf_clock::now;
 use aiperf_config::{DatasetSource, ExportLevel, RunConfig};
-use aiperf_dataset::Dataset;
+use aiperf_dataset::{Dataset, Stop};
 use aiperf_endpoint::{Format, ReadPlan};
 use aiperf_load::transport::SocketOptions;
-use aiperf_load::{Control, Engine, ExchangeSink, PacerPlace, Settings};
+use aiperf_load::{Control, Engine, ExchangeSink, PacerPlace, Settings, preflight};
 use aiperf_metrics::live;
 use aiperf_report::{FileNames, Level, Log, RecordSink, Redactor, Screen, prepare_dir};
 use aiperf_tokenize::Tokenizer;
@@ -57,6 +57,7 @@ impl<'a> Run<'a> {
         dataset: Arc<dyn Dataset>,
         zero_ms: Option<f64>,
         mut destination: Destination,
+        making: Stop,
     ) -> Result<Run<'a>, RunError> {
         let mock = destination.mock.take();
         let direct = destination.proxy.is_none().then(|| destination.origin.clone());
@@ -75,6 +76,8 @@ impl<'a> Run<'a> {
             Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
         let format = Arc::new(format);
         notes::before(&log, config, dataset.as_ref(), &format);
+        let (targets, descriptors) = (destination.resolver.last(), preflight::raise_descriptor_limit());
+        notes::room(&log, &config.phases, preflight::room(&targets, &endpoint.bind_addresses, descriptors));
         let raw = config.output.level == ExportLevel::Raw;
         let plan = ReadPlan {
             keep_raw: raw,
@@ -129,6 +132,7 @@ impl<'a> Run<'a> {
             failed: AtomicU64::new(0),
             children_failed: config.phases.iter().map(|_| AtomicU64::new(0)).collect(),
             fault: std::sync::OnceLock::new(),
+            making,
         };
         let pool = Pool::start(shared, threads.compute, &mut ends, config.output.dir.clone())
             .map_err(StartFailure::Threads)?;

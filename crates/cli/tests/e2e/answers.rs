@@ -1,0 +1,93 @@
+//! What is odd about answers, and about a warmup: said once, counted, and no reason to end a run.
+
+use crate::support::{Echo, Place, http};
+
+#[test]
+fn what_is_odd_about_answers_is_said_once() {
+    for (url, flags, said) in [
+        (
+            "mock://?ttft=1ms&itl=0&tokens=3&plan=gzip",
+            "",
+            "the server compresses answers it was not asked to compress",
+        ),
+        (
+            "mock://?ttft=1ms&itl=0&tokens=3&plan=no_stream",
+            "--streaming",
+            "4 streaming request(s) were answered in one piece",
+        ),
+        (
+            "mock://?ttft=1ms&itl=0&tokens=3&plan=no_usage",
+            "--use-server-token-count",
+            "--use-server-token-count is given and the server reports no usage",
+        ),
+    ] {
+        let place = Place::new();
+        let ran = place.run(url, &format!("--request-count 4 --concurrency 2 --isl 16 {flags}")).with_code(0);
+        assert_eq!(ran.err.matches(said).count(), 1, "{url}: {}", ran.err);
+        assert_eq!(place.results().summary()["request_count"]["avg"], 4.0);
+    }
+}
+
+/// Events that a proxy holds back and sends together share one instant; how many, is said.
+#[test]
+fn events_that_arrive_together_are_counted_and_said() {
+    let place = Place::new();
+    let server = Echo::start(|_| {
+        let event = |text: &str| {
+            let chunk = serde_json::json!({
+                "object": "chat.completion.chunk",
+                "choices": [{"index": 0, "delta": {"content": text}}],
+            });
+            format!("data: {chunk}\n\n")
+        };
+        let body: String = ["one", " two", " three", " four"].map(event).concat() + "data: [DONE]\n\n";
+        http("200 OK", "Content-Type: text/event-stream\r\n", &body)
+    });
+    let url = format!("http://127.0.0.1:{}", server.port);
+    let ran = place.run(&url, "--streaming --request-count 3 --isl 16").with_code(0);
+    let said = "75.0 % of the events arrived together with the one before and share its time";
+    assert!(ran.err.contains(said), "{}", ran.err);
+}
+
+#[test]
+fn a_prompt_that_does_not_fit_the_context_is_counted_as_such() {
+    let place = Place::new();
+    let server = Echo::start(|_| {
+        let error =
+            "{\"error\":{\"message\":\"This model's maximum context length is 8 tokens\",\"code\":400}}";
+        http("400 Bad Request", "Content-Type: application/json\r\n", error)
+    });
+    let url = format!("http://127.0.0.1:{}", server.port);
+    let ran = place.run(&url, "--request-count 3 --isl 16").with_code(1);
+    assert_eq!(place.results().summary()["context_overflow_count"]["avg"], 3.0);
+    assert!(
+        ran.err.contains("no request succeeded: the run has failed (exit code 1); the server does not take")
+    );
+}
+
+/// A warmup whose requests all fail ends nothing, counts for no threshold, and breaks nothing off on purpose.
+#[test]
+fn a_warmup_that_fails_is_said_and_stops_nothing() {
+    let place = Place::new();
+    let flags = "--warmup-request-count 12 --request-count 12 --isl 16 --failed-request-threshold 0.1";
+    let ran = place.run("mock://?ttft=1ms&itl=0&tokens=3&plan=http500*12:ok*12", flags).with_code(0);
+    assert_eq!(ran.err.matches("12 of 12 warmup requests failed").count(), 1, "{}", ran.err);
+    let summary = place.results().summary();
+    assert_eq!(summary["request_count"]["avg"], 12.0);
+    assert!(summary.get("error_request_count").is_none_or(|block| block["avg"] == 0.0));
+}
+
+#[test]
+fn no_request_of_a_warmup_is_broken_off_on_purpose() {
+    let place = Place::new();
+    let flags = "--warmup-request-count 3 --request-count 4 --isl 16 --request-cancellation-rate 100";
+    place.run("mock://?ttft=1ms&itl=0&tokens=3", flags).with_code(1);
+    let records = place.results().records();
+    let count = |phase: &str, cancelled: bool| {
+        let of = |record: &&serde_json::Value| {
+            record["metadata"]["benchmark_phase"] == phase && record["metadata"]["was_cancelled"] == cancelled
+        };
+        records.iter().filter(of).count()
+    };
+    assert_eq!([count("warmup", false), count("profiling", true), records.len()], [3, 4, 7]);
+}
