@@ -83,11 +83,16 @@ fn argument(flag: &'static Flag) -> Arg {
             .default_missing_value("true")
             .hide_possible_values(true)
             .value_parser(clap::value_parser!(String)),
-        Kind::Texts => argument.action(ArgAction::Append).num_args(1..),
-        Kind::Choice | Kind::Text => argument,
+        // A number below 0 is a value, so that what is wrong with it can be said.
+        Kind::Texts => argument.action(ArgAction::Append).num_args(1..).allow_negative_numbers(true),
         Kind::Path => argument.value_hint(clap::ValueHint::AnyPath),
-        Kind::Count { .. } | Kind::Number(_) | Kind::Seconds(_) | Kind::SecondsOrForever => {
-            argument.allow_negative_numbers(true)
-        }
+        // Pairs of lengths begin with a number, and are none.
+        Kind::Text if flag.shown == "--seq-dist" => argument.allow_hyphen_values(true),
+        Kind::Choice
+        | Kind::Text
+        | Kind::Count { .. }
+        | Kind::Number(_)
+        | Kind::Seconds(_)
+        | Kind::SecondsOrForever => argument.allow_negative_numbers(true),
     }
 }

@@ -12,6 +12,8 @@ pub(crate) fn command() -> Command {
         Arg::new(name.name)
             .long(name.name)
             .value_name(name.value_name)
+            // What begins with a dash is refused with what there should be.
+            .allow_hyphen_values(true)
             .help(format!("{}{default}", name.meaning))
     });
     Command::new("mock-server")
@@ -26,6 +28,7 @@ pub(crate) fn command() -> Command {
                 .long(PORT)
                 .value_name("PORT")
                 .default_value("8000")
+                .allow_negative_numbers(true)
                 .value_parser(clap::value_parser!(u16))
                 .help("Port to listen on; 0 finds a free one"),
         )

@@ -205,6 +205,9 @@ fn read_value(flag: &'static Flag, name: &str, text: &str) -> Result<Value, Usag
         Kind::Count { min } => match read_count(text) {
             Some(count) if count >= min => Ok(Value::Count(count)),
             None if is_list(text) => Err(sweep(name, text)),
+            None if read_number(text).is_some_and(|number| number > EXACT) => {
+                refuse(&format!("a whole number, {min} or more, in digits where it is above {EXACT:.0}"))
+            }
             _ => refuse(&format!("a whole number, {min} or more")),
         },
         Kind::Number(bounds) | Kind::Seconds(bounds) => match read_number(text) {
@@ -227,6 +230,9 @@ fn read_value(flag: &'static Flag, name: &str, text: &str) -> Result<Value, Usag
     }
 }
 
+/// 2^53: beyond it a float no longer says which whole number was meant.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// A finite number; negative zero is zero.
 fn read_number(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
@@ -238,9 +244,8 @@ fn read_count(text: &str) -> Option<u64> {
     if let Ok(count) = text.parse() {
         return Some(count);
     }
-    // Beyond 2^53 a float no longer says which whole number was meant.
     let number = read_number(text)?;
-    (number >= 0.0 && number.fract() == 0.0 && number <= 9_007_199_254_740_992.0).then_some(number as u64)
+    (number >= 0.0 && number.fract() == 0.0 && number <= EXACT).then_some(number as u64)
 }
 
 fn is_list(text: &str) -> bool {
@@ -319,11 +324,25 @@ mod tests {
         for (arguments, message) in [
             (&["--num-requests", "x"][..], "--num-requests: expected a whole number, 1 or more, got 'x'"),
             (&["--request-count", "1.5"], "--request-count: expected a whole number, 1 or more, got '1.5'"),
+            (
+                &["--request-count", "1e18"],
+                "--request-count: expected a whole number, 1 or more, in digits where it is above 9007199254740992, got \
+                 '1e18'",
+            ),
             (&["--request-count", "0"], "--request-count: expected a whole number, 1 or more, got '0'"),
             (&["--isl", "-5"], "--isl: expected a number of tokens, 0 to 20000000, got '-5'"),
-            (&["--request-rate", "0"], "--request-rate: expected a number above 0, got '0'"),
-            (&["--request-rate", "inf"], "--request-rate: expected a number above 0, got 'inf'"),
-            (&["--request-rate", "nan"], "--request-rate: expected a number above 0, got 'nan'"),
+            (
+                &["--request-rate", "0"],
+                "--request-rate: expected a number above 0 and up to 1000000, got '0'",
+            ),
+            (
+                &["--request-rate", "inf"],
+                "--request-rate: expected a number above 0 and up to 1000000, got 'inf'",
+            ),
+            (
+                &["--request-rate", "nan"],
+                "--request-rate: expected a number above 0 and up to 1000000, got 'nan'",
+            ),
             (
                 &["--benchmark-grace-period", "-1"],
                 "--benchmark-grace-period: expected seconds, 0 or more, or inf, got '-1'",

@@ -1,6 +1,6 @@
 //! Flags of the group "Audio Input".
 
-use super::{AT_LEAST_0, Flag, Group, Kind};
+use super::{Flag, Group, Kind, SOUND};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -12,19 +12,14 @@ pub(super) const FLAGS: &[Flag] = &[
     .value("N")
     .default("1")
     .help("Audio clips of a turn, generated (with a length) or drawn from a random_pool"),
-    Flag::new("--audio-length-mean", &["--audio-length-mean"], Group::AudioInput, Kind::Number(AT_LEAST_0))
+    Flag::new("--audio-length-mean", &["--audio-length-mean"], Group::AudioInput, Kind::Number(SOUND))
         .value("SECONDS")
         .default("0.0")
         .help("Mean length of a clip; with it, each turn has clips of noise; 0 is off"),
-    Flag::new(
-        "--audio-length-stddev",
-        &["--audio-length-stddev"],
-        Group::AudioInput,
-        Kind::Number(AT_LEAST_0),
-    )
-    .value("SECONDS")
-    .default("0.0")
-    .help("Its standard deviation"),
+    Flag::new("--audio-length-stddev", &["--audio-length-stddev"], Group::AudioInput, Kind::Number(SOUND))
+        .value("SECONDS")
+        .default("0.0")
+        .help("Its standard deviation"),
     Flag::new("--audio-format", &["--audio-format"], Group::AudioInput, Kind::Choice)
         .value("FORMAT")
         .default("wav")

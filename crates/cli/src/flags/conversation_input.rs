@@ -1,6 +1,6 @@
 //! Flags of the group "Conversation Input".
 
-use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, SPREAD, TURNS};
+use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, PAUSE, SPREAD, TURNS};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -43,7 +43,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--conversation-turn-delay-mean",
         &["--conversation-turn-delay-mean", "--session-turn-delay-mean"],
         Group::ConversationInput,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(PAUSE),
     )
     .value("MS")
     .default("0.0")
@@ -52,7 +52,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--conversation-turn-delay-stddev",
         &["--conversation-turn-delay-stddev", "--session-turn-delay-stddev"],
         Group::ConversationInput,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(PAUSE),
     )
     .value("MS")
     .default("0.0")

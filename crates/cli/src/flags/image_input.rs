@@ -1,29 +1,24 @@
 //! Flags of the group "Image Input".
 
-use super::{AT_LEAST_0, Flag, Group, Kind};
+use super::{Flag, Group, Kind, PIXELS};
 
 pub(super) const FLAGS: &[Flag] = &[
-    Flag::new("--image-width-mean", &["--image-width-mean"], Group::ImageInput, Kind::Number(AT_LEAST_0))
+    Flag::new("--image-width-mean", &["--image-width-mean"], Group::ImageInput, Kind::Number(PIXELS))
         .value("PIXELS")
         .default("0.0")
         .help("Mean width; with a height, each turn has images; 0 is off"),
-    Flag::new("--image-width-stddev", &["--image-width-stddev"], Group::ImageInput, Kind::Number(AT_LEAST_0))
+    Flag::new("--image-width-stddev", &["--image-width-stddev"], Group::ImageInput, Kind::Number(PIXELS))
         .value("PIXELS")
         .default("0.0")
         .help("Its standard deviation"),
-    Flag::new("--image-height-mean", &["--image-height-mean"], Group::ImageInput, Kind::Number(AT_LEAST_0))
+    Flag::new("--image-height-mean", &["--image-height-mean"], Group::ImageInput, Kind::Number(PIXELS))
         .value("PIXELS")
         .default("0.0")
         .help("Mean height; with a width, each turn has images; 0 is off"),
-    Flag::new(
-        "--image-height-stddev",
-        &["--image-height-stddev"],
-        Group::ImageInput,
-        Kind::Number(AT_LEAST_0),
-    )
-    .value("PIXELS")
-    .default("0.0")
-    .help("Its standard deviation"),
+    Flag::new("--image-height-stddev", &["--image-height-stddev"], Group::ImageInput, Kind::Number(PIXELS))
+        .value("PIXELS")
+        .default("0.0")
+        .help("Its standard deviation"),
     Flag::new(
         "--image-batch-size",
         &["--image-batch-size", "--batch-size-image"],

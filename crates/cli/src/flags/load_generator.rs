@@ -1,6 +1,6 @@
 //! Flags of the group "Load Generator".
 
-use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, Later, SHARE};
+use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, Later, RATE, SHAPE, SHARE};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -33,7 +33,7 @@ pub(super) const FLAGS: &[Flag] = &[
     .value("N")
     .not_yet(Later::LoadModes)
     .help("Most requests before their first token at once"),
-    Flag::new("--request-rate", &["--request-rate"], Group::LoadGenerator, Kind::Number(ABOVE_0))
+    Flag::new("--request-rate", &["--request-rate"], Group::LoadGenerator, Kind::Number(RATE))
         .value("PER_SECOND")
         .help("Requests per second"),
     Flag::new(
@@ -51,7 +51,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--arrival-smoothness",
         &["--arrival-smoothness", "--vllm-burstiness"],
         Group::LoadGenerator,
-        Kind::Number(ABOVE_0),
+        Kind::Number(SHAPE),
     )
     .value("SHAPE")
     .help("Shape of gamma arrivals: below 1 is bursty, 1 is Poisson, above 1 is smooth"),

@@ -170,6 +170,17 @@ const TURNS: Bounds = Bounds { min: 1.0, above: false, max: 1e5, rule: "a number
 const SPREAD: Bounds = Bounds { min: 0.0, above: false, max: 1e5, rule: "a number, 0 to 100000" };
 const PASSAGES: Bounds =
     Bounds { min: 0.0, above: false, max: 1e5, rule: "a number of passages, 0 to 100000" };
+/// No image is wider or higher.
+const PIXELS: Bounds =
+    Bounds { min: 0.0, above: false, max: 16_384.0, rule: "a number of pixels, 0 to 16384" };
+/// No clip is longer on average.
+const SOUND: Bounds = Bounds { min: 0.0, above: false, max: 3600.0, rule: "seconds, 0 to 3600" };
+/// A week between two turns, ms: nobody waits longer.
+const PAUSE: Bounds = Bounds { min: 0.0, above: false, max: 6.048e8, rule: "milliseconds, 0 to 604800000" };
+/// More than any client sends; beyond it arrivals would pile up faster than they are looked at.
+const RATE: Bounds = Bounds { min: 0.0, above: true, max: 1e6, rule: "a number above 0 and up to 1000000" };
+/// Shapes beyond these have no arrivals for a long time, and then all of them.
+const SHAPE: Bounds = Bounds { min: 1e-3, above: false, max: 1e6, rule: "a number from 0.001 to 1000000" };
 const ABOVE_0: Bounds = Bounds { min: 0.0, above: true, max: f64::MAX, rule: "a number above 0" };
 const SHARE: Bounds = Bounds { min: 0.0, above: false, max: 1.0, rule: "a share from 0 to 1" };
 const PART: Bounds = Bounds { min: 0.0, above: true, max: 1.0, rule: "a share above 0 and up to 1" };

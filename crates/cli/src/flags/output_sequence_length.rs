@@ -1,13 +1,13 @@
 //! Flags of the group "Output Sequence Length (OSL)".
 
-use super::{AT_LEAST_0, Flag, Group, Kind};
+use super::{Flag, Group, Kind, TOKENS};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
         "--osl",
         &["--prompt-output-tokens-mean", "--output-tokens-mean", "--osl"],
         Group::OutputSequenceLength,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(TOKENS),
     )
     .value("TOKENS")
     .help("Mean output limit sent with a turn; unset or 0 sends none"),
@@ -15,7 +15,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--osl-stddev",
         &["--prompt-output-tokens-stddev", "--output-tokens-stddev", "--osl-stddev"],
         Group::OutputSequenceLength,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(TOKENS),
     )
     .value("TOKENS")
     .default("0")

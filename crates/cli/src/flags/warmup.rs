@@ -1,6 +1,6 @@
 //! Flags of the group "Warmup".
 
-use super::{ABOVE_0, ARRIVAL_PATTERNS, AT_LEAST_0, Flag, Group, Kind, Later};
+use super::{ABOVE_0, ARRIVAL_PATTERNS, AT_LEAST_0, Flag, Group, Kind, Later, RATE};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -48,7 +48,7 @@ pub(super) const FLAGS: &[Flag] = &[
     .value("N")
     .not_yet(Later::LoadModes)
     .help("Prefill concurrency of the warmup"),
-    Flag::new("--warmup-request-rate", &["--warmup-request-rate"], Group::Warmup, Kind::Number(ABOVE_0))
+    Flag::new("--warmup-request-rate", &["--warmup-request-rate"], Group::Warmup, Kind::Number(RATE))
         .value("PER_SECOND")
         .shown_default("--request-rate")
         .help("Rate of the warmup"),

@@ -196,7 +196,7 @@ fn file(
         path,
         format,
         detected: declared.is_none(),
-        entries: entries(typed, format),
+        entries: entries(typed, format)?,
         block_size: typed
             .count("--isl-block-size")
             .or(block_size)
@@ -277,13 +277,11 @@ pub(super) fn window(typed: &Typed) -> (Option<f64>, Option<f64>) {
 }
 
 /// Draws of a random pool; conversations to load otherwise.
-fn entries(typed: &Typed, format: FileFormat) -> Option<u64> {
-    let entries = typed.count("--num-dataset-entries");
-    if format != FileFormat::RandomPool {
-        return entries;
+fn entries(typed: &Typed, format: FileFormat) -> Result<Option<u64>, UsageError> {
+    match format {
+        FileFormat::RandomPool => synthetic::entries(typed).map(Some),
+        _ => Ok(typed.count("--num-dataset-entries")),
     }
-    let drawn = entries.or(typed.count("--num-conversations")).or(typed.count("--request-count"));
-    Some(drawn.unwrap_or(100))
 }
 
 /// Fits a count into 32 bits, or says which flag is too large.
@@ -366,7 +364,7 @@ fn pool_batch(
 ) -> Result<[u32; 4], UsageError> {
     let mut batch = [1; 4];
     for (slot, flag) in batch.iter_mut().zip(["--batch-size"].into_iter().chain(MEDIA_BATCHES)) {
-        let Some(count) = typed.count(flag) else { continue };
+        let Some(count) = synthetic::at_most(typed, flag, synthetic::MOST_TEXTS)? else { continue };
         let name = typed.name(flag);
         if !aiperf_dataset::format(format).takes("--prompt-batch-size") {
             return Err(UsageError::combination(
@@ -386,7 +384,7 @@ fn pool_batch(
                 format!("name one file of it, or drop {name}"),
             ));
         }
-        *slot = to_u32(typed, flag)(count)?;
+        *slot = count;
     }
     if batch == [0; 4] {
         return Err(UsageError::combination(

@@ -6,7 +6,7 @@ use aiperf_config::{
 };
 
 use super::dataset::to_u32;
-use super::refuse_all;
+use super::{Note, refuse_all};
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
@@ -73,19 +73,33 @@ const MOST_FPS: u64 = 1000;
 const SHORTEST: f64 = 0.01;
 /// No clip is longer on average, seconds.
 const LONGEST: f64 = 3600.0;
-/// No image is wider or higher on average, pixels.
-const LARGEST: f64 = 16_384.0;
+/// No image is wider or higher, pixels.
+pub(super) const LARGEST: f64 = 16_384.0;
 /// A rate above is in Hz, not in kHz.
 const MOST_KHZ: f64 = 96.0;
 
-pub(super) fn settle(typed: &Typed, kind: EndpointKind) -> Result<SyntheticMedia, UsageError> {
+pub(super) fn settle(
+    typed: &Typed,
+    kind: EndpointKind,
+    notes: &mut Vec<Note>,
+) -> Result<SyntheticMedia, UsageError> {
     if kind != EndpointKind::Chat {
         let needs = format!("needs an endpoint with messages; {} has no place for it", kind.name());
         for flags in [&IMAGES[..], &AUDIO, &VIDEO] {
             refuse_all(typed, flags, &needs, "use --endpoint-type chat, or drop it")?;
         }
     }
-    Ok(SyntheticMedia { images: images(typed)?, audio: audio(typed)?, video: video(typed)? })
+    let media = SyntheticMedia { images: images(typed)?, audio: audio(typed)?, video: video(typed)? };
+    for (is_off, what, flags, sizes) in [
+        (media.images.is_none(), "images", &IMAGES[..], &[IMAGE_BATCH, WIDTH, HEIGHT][..]),
+        (media.audio.is_none(), "audio", &AUDIO, &[AUDIO_BATCH, LENGTH]),
+        (media.video.is_none(), "video", &VIDEO, &[VIDEO_BATCH]),
+    ] {
+        if is_off {
+            notes.extend(switched_off(typed, what, flags, sizes));
+        }
+    }
+    Ok(media)
 }
 
 /// Refuses what shapes generated media where the data of `flag` bring their own. The sizes of batches are another matter.
@@ -99,6 +113,22 @@ pub(super) fn refuse(typed: &Typed, flag: &str) -> Result<(), UsageError> {
         )?;
     }
     Ok(())
+}
+
+/// Says what has no effect beside a size of 0, which switches generated media off.
+fn switched_off(typed: &Typed, what: &str, flags: &[&'static str], sizes: &[&'static str]) -> Option<Note> {
+    let zero = |flag: &&&'static str| typed.count(flag) == Some(0) || typed.number(flag) == Some(0.0);
+    let off = sizes.iter().find(zero)?;
+    let others = flags.iter().filter(|flag| typed.has(flag) && !(sizes.contains(flag) && zero(flag)));
+    let others: Vec<&str> = others.map(|flag| typed.name(flag)).collect();
+    let change = if others.len() == 1 { "changes" } else { "change" };
+    (!others.is_empty()).then(|| {
+        Note::warning(format!(
+            "{} 0 switches generated {what} off: {} {change} nothing",
+            typed.name(off),
+            others.join(", ")
+        ))
+    })
 }
 
 fn given<'a>(typed: &Typed, flags: &[&'a str]) -> Option<&'a str> {
@@ -128,10 +158,6 @@ fn images(typed: &Typed) -> Result<Option<SyntheticImages>, UsageError> {
     };
     let side = |name: &'static str, mean: Option<f64>, stddev: &str| match mean {
         None => Err(missing(typed, flag, name, "an image has a width and a height")),
-        Some(mean) if mean > LARGEST => Err(UsageError::combination(
-            format!("{} {mean} is more than {LARGEST} pixels", typed.name(name)),
-            "give a smaller one",
-        )),
         Some(mean) => Ok(Normal { mean, stddev: typed.number(stddev).unwrap_or(0.0) }),
     };
     Ok(Some(SyntheticImages {
@@ -324,7 +350,7 @@ pub(super) fn numbers(typed: &Typed, flag: &str) -> Vec<Result<f64, String>> {
 fn list<T>(typed: &Typed, flag: &'static str, read: impl Fn(f64) -> Option<T>) -> Result<Vec<T>, UsageError> {
     let rule = match flag {
         "--audio-depths" => "8, 16, 24 or 32 bits",
-        _ => "a rate from 1 to 768 kHz (above 96 it is read as Hz)",
+        _ => "a rate from 1 to 96 kHz, or from 1000 to 768000 Hz",
     };
     numbers(typed, flag)
         .into_iter()

@@ -15,6 +15,7 @@ mod public;
 mod rankings;
 mod replay;
 mod runtime;
+mod sizes;
 mod synthesis;
 mod synthetic;
 mod tokenizer;

@@ -2,14 +2,16 @@
 
 use aiperf_config::{EndpointKind, Normal, SyntheticDataset};
 
-use super::{Note, lengths, media, rankings, refuse_all};
+use super::{Note, lengths, media, rankings, refuse_all, sizes};
 use crate::typed::Typed;
 use crate::usage::UsageError;
 
 const DEFAULT_ENTRIES: u64 = 100;
 const MOST_TOKENS: u32 = 20_000_000;
-const MOST_TEXTS: u32 = 100_000;
+pub(super) const MOST_TEXTS: u32 = 100_000;
 const MOST_PREFIXES: u32 = 1_000_000;
+/// Conversations, of which some things are kept for each.
+const MOST_ENTRIES: u64 = 100_000_000;
 
 pub(super) fn settle(
     typed: &Typed,
@@ -57,8 +59,8 @@ pub(super) fn settle(
     }
     let shared_system_prompt_length = at_most(typed, "--shared-system-prompt-length", MOST_TOKENS)?;
     let user_context_prompt_length = at_most(typed, "--user-context-prompt-length", MOST_TOKENS)?;
-    Ok(SyntheticDataset {
-        entries: entries(typed),
+    let shape = SyntheticDataset {
+        entries: entries(typed)?,
         lengths,
         random_style,
         turns,
@@ -71,18 +73,33 @@ pub(super) fn settle(
         prefix_pool: prefix_pool(typed)?,
         shared_system_prompt_length,
         user_context_prompt_length,
-        media: media::settle(typed, kind)?,
+        media: media::settle(typed, kind, notes)?,
         rankings,
-    })
+    };
+    sizes::check(typed, &shape)?;
+    Ok(shape)
 }
 
-/// How many conversations are made.
-pub(super) fn entries(typed: &Typed) -> u64 {
-    typed
-        .count("--num-dataset-entries")
-        .or(typed.count("--num-conversations"))
-        .or(typed.count("--request-count"))
-        .unwrap_or(DEFAULT_ENTRIES)
+/// How many conversations are made or drawn.
+pub(super) fn entries(typed: &Typed) -> Result<u64, UsageError> {
+    const ENTRIES: &str = "--num-dataset-entries";
+    let flags = [ENTRIES, "--num-conversations", "--request-count"];
+    let asked = flags.into_iter().find_map(|flag| Some((flag, typed.count(flag)?)));
+    let Some((flag, count)) = asked else { return Ok(DEFAULT_ENTRIES) };
+    if count <= MOST_ENTRIES {
+        return Ok(count);
+    }
+    Err(UsageError::combination(
+        format!(
+            "{} {count} asks for as many conversations, and {MOST_ENTRIES} at most are made",
+            typed.name(flag)
+        ),
+        if flag == ENTRIES {
+            "give fewer: they are sent again and again".into()
+        } else {
+            format!("add {ENTRIES} N: so many are made, and sent again and again")
+        },
+    ))
 }
 
 fn batch_size(typed: &Typed, kind: EndpointKind) -> Result<u32, UsageError> {
@@ -101,7 +118,7 @@ fn batch_size(typed: &Typed, kind: EndpointKind) -> Result<u32, UsageError> {
 }
 
 /// A count that more than `most` of would fill the memory.
-fn at_most(typed: &Typed, flag: &'static str, most: u32) -> Result<Option<u32>, UsageError> {
+pub(super) fn at_most(typed: &Typed, flag: &'static str, most: u32) -> Result<Option<u32>, UsageError> {
     let fits = |count: u64| u32::try_from(count).ok().filter(|count| *count <= most);
     typed
         .count(flag)

@@ -1,7 +1,7 @@
 //! What is refused, and in which words: both flags, and what to do.
 
 use aiperf_cli::environment::Environment;
-use aiperf_cli::flags::{self, Status};
+use aiperf_cli::flags::{self, Kind, Status};
 use aiperf_cli::typed::Typed;
 use aiperf_config::FileFormat;
 
@@ -34,6 +34,60 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--request-timeout-seconds -1", &["--request-timeout-seconds", "0 or more"]),
     ("--request-timeout-seconds 1e300", &["--request-timeout-seconds", "clock"]),
     ("--isl 1e9", &["--isl", "20000000"]),
+    // What no memory holds.
+    ("--osl 4294967296000", &["--osl", "0 to 20000000"]),
+    ("--osl 5 --osl-stddev 1e9", &["--osl-stddev", "0 to 20000000"]),
+    ("--isl-stddev 2e7", &["--isl-stddev comes to 80000550 tokens in one conversation", "20000000 at most"]),
+    (
+        "--isl 1e6 --conversation-turn-mean 1e5",
+        &["--conversation-turn-mean, --isl come to 100000000000 tokens", "20000000 at most"],
+    ),
+    ("--conversation-turn-mean 1e5", &["--conversation-turn-mean comes to 55000000 tokens"]),
+    (
+        "--seq-dist 20000000,4:100 --conversation-turn-mean 2",
+        &["--conversation-turn-mean, --seq-dist come to"],
+    ),
+    ("--endpoint-type embeddings --batch-size 100000000", &["--batch-size", "100000 at most"]),
+    ("--endpoint-type embeddings -b 100000 --isl 1000", &["--isl, -b come to 100000000 tokens"]),
+    ("--endpoint-type embeddings -b 3000000 --isl 1", &["-b", "100000 at most"]),
+    (
+        "--num-prefix-prompts 1000000 --prefix-prompt-length 1000000",
+        &["--num-prefix-prompts, --prefix-prompt-length come to 1000000000000 tokens of prefixes"],
+    ),
+    (
+        "--num-prefix-prompts 1000000 --prefix-prompt-length 100 --isl 5 --osl 5 --random-range-ratio 0.5 \
+         --prompt-corpus random",
+        &["--num-prefix-prompts, --prefix-prompt-length come to 100000000 tokens", "10000000 at most"],
+    ),
+    (
+        "--endpoint-type nim-rankings --rankings-passages-mean 1e5 --rankings-passages-prompt-token-mean 1e4",
+        &["--rankings-passages-mean, --rankings-passages-prompt-token-mean come to", "tokens in one request"],
+    ),
+    (
+        "--endpoint-type nim-rankings --rankings-passages-stddev 1e5",
+        &["--rankings-passages-stddev comes to", "20000000 at most"],
+    ),
+    ("--num-dataset-entries 1e12", &["--num-dataset-entries 1000000000000", "100000000 at most"]),
+    ("--request-count 1e12", &["--request-count 1000000000000", "add --num-dataset-entries N"]),
+    ("--num-conversations 1e12", &["--num-conversations", "add --num-dataset-entries N"]),
+    (
+        "--input-file @random_pool.jsonl --custom-dataset-type random_pool -b 4000000000",
+        &["-b", "100000 at most"],
+    ),
+    (
+        "--conversation-turn-mean 2 --conversation-turn-delay-mean 1e300",
+        &["--conversation-turn-delay-mean", "0 to 604800000"],
+    ),
+    (
+        "--conversation-turn-mean 2 --conversation-turn-delay-mean 1000 --conversation-turn-delay-ratio 1e300",
+        &["--conversation-turn-delay-mean, --conversation-turn-delay-ratio come to", "604800000 at most"],
+    ),
+    ("--request-rate 1e300", &["--request-rate", "up to 1000000"]),
+    (
+        "--request-rate 5 --warmup-request-rate 1e9 --warmup-request-count 1",
+        &["--warmup-request-rate", "up to 1000000"],
+    ),
+    ("--request-rate 5 --arrival-smoothness 1e-300", &["--arrival-smoothness", "0.001 to 1000000"]),
     (
         "--seq-dist 256,128:0.4;512,256:0.6",
         &[
@@ -343,6 +397,47 @@ fn each_contradiction_is_refused_naming_the_flags_and_the_fix() {
         // The errors of sources are whole sentences.
         let ends = !first.ends_with('.') || first.starts_with("error: Cannot use ");
         assert!(first.starts_with("error: ") && ends, "{report}");
+    }
+}
+
+/// Every flag that takes a number says what it takes when the number is below all that it could be.
+#[test]
+fn numbers_below_0_are_refused_with_the_flag_and_what_it_takes() {
+    let numeric = |flag: &&flags::Flag| {
+        flag.acts()
+            && matches!(
+                flag.kind,
+                Kind::Count { .. } | Kind::Number(_) | Kind::Seconds(_) | Kind::SecondsOrForever
+            )
+    };
+    let all: Vec<_> = flags::all().filter(numeric).collect();
+    assert!(all.len() > 50, "{}", all.len());
+    for flag in all {
+        for name in flag.names {
+            let report = settle_line(&format!("{name} -8")).err().map(|error| error.report());
+            let Some(report) = report else { panic!("accepted: {name} -8") };
+            let (start, end) = (format!("error: {name}: expected "), ", got '-8'\n");
+            assert!(report.starts_with(&start) && report.ends_with(end), "{report}");
+        }
+    }
+    for (line, parts) in [
+        ("--random-range-ratio -0.1 --isl 8 --osl 4", &["--random-range-ratio", "from 0", "'-0.1'"][..]),
+        ("--audio-length-mean 1 --audio-sample-rates -8", &["--audio-sample-rates -8", "1 to 96 kHz"]),
+        ("--audio-length-mean 1 --audio-sample-rates 8 -8", &["--audio-sample-rates -8", "1 to 96 kHz"]),
+        ("--audio-length-mean 1 --audio-depths -16", &["--audio-depths -16", "8, 16, 24 or 32"]),
+        (
+            "--video-width 8 --video-height 8 --video-audio-depth -8",
+            &["--video-audio-depth", "one of 8", "'-8'"],
+        ),
+        ("--seq-dist -5,3:100", &["--seq-dist '-5,3:100'", "pair 1"]),
+        ("--isl 5 --seq-dist -5", &["--seq-dist '-5'", "pair 1"]),
+        ("--bind-address -1", &["--bind-address", "IP address", "'-1'"]),
+    ] {
+        let Err(error) = settle_line(line) else { panic!("accepted: {line}") };
+        let report = error.report();
+        for part in parts {
+            assert!(report.contains(part), "{line}\n  misses {part:?} in:\n{report}");
+        }
     }
 }
 

@@ -174,6 +174,44 @@ fn what_is_missing_or_out_of_range_is_named() {
         ("--image-batch-size 2", &["--image-batch-size", "--image-width-mean"]),
         ("--image-format png", &["--image-format", "--image-width-mean"]),
         ("--image-width-mean 5 --image-height-mean 99999", &["--image-height-mean", "16384"]),
+        (
+            "--image-width-mean 5 --image-width-stddev 1e9 --image-height-mean 5",
+            &["--image-width-stddev", "16384"],
+        ),
+        (
+            "--image-width-mean 16384 --image-height-mean 16384",
+            &["--image-width-mean, --image-height-mean come to 268435456 pixels", "100000000 at most"],
+        ),
+        (
+            "--image-width-mean 5 --image-height-mean 5 --image-height-stddev 9000 --image-batch-size 4e9",
+            &["--image-height-stddev", "--image-batch-size", "pixels of images in one conversation"],
+        ),
+        (
+            "--image-width-mean 1 --image-height-mean 1 --conversation-turn-mean 200000",
+            &["--conversation-turn-mean", "1 to 100000"],
+        ),
+        ("--audio-length-mean 1 --audio-length-stddev 1e9", &["--audio-length-stddev", "0 to 3600"]),
+        (
+            "--audio-length-mean 3600 --audio-sample-rates 768000 --audio-depths 32 --audio-num-channels 2",
+            &["--audio-length-mean, --audio-sample-rates", "bytes of sound", "300000000 at most"],
+        ),
+        (
+            "--audio-length-mean 0.01 --audio-batch-size 4000000000",
+            &["--audio-batch-size", "bytes of sound in one conversation"],
+        ),
+        ("--video-width 16384 --video-height 16384", &["pixels of a frame", "100000000 at most"]),
+        (
+            "--video-width 8 --video-height 8 --video-batch-size 4000000000",
+            &["--video-batch-size", "pixels of videos in one conversation"],
+        ),
+        (
+            "--video-width 640 --video-height 480 --video-duration 3600 --video-fps 1000",
+            &["--video-width, --video-height, --video-duration, --video-fps come to"],
+        ),
+        (
+            "--video-width 8 --video-height 8 --video-duration 3600 --video-audio-num-channels 2 --video-audio-sample-rate 384000",
+            &["bytes of sound in one video", "--video-audio-sample-rate"],
+        ),
         ("--audio-batch-size 2", &["--audio-batch-size", "--audio-length-mean"]),
         ("--audio-length-mean 0.001", &["--audio-length-mean", "0.01"]),
         ("--audio-length-mean 1 --audio-depths 12", &["--audio-depths", "8, 16, 24 or 32"]),
@@ -241,6 +279,44 @@ fn zero_is_off() {
             panic!("{line:?}")
         };
         assert_eq!(synthetic.media, aiperf_config::SyntheticMedia::default(), "{line:?}");
+    }
+}
+
+#[test]
+fn what_a_size_of_0_leaves_without_effect_is_told() {
+    let told = |line: &str| -> Vec<String> {
+        settle_line(line)
+            .unwrap()
+            .notes
+            .into_iter()
+            .filter(|note| note.warning)
+            .map(|note| note.text)
+            .collect()
+    };
+    for (line, text) in [
+        (
+            "--image-width-mean 0 --image-height-mean 5",
+            "--image-width-mean 0 switches generated images off: --image-height-mean changes nothing",
+        ),
+        (
+            "--batch-size-image 0 --image-width-mean 5 --image-format png",
+            "--batch-size-image 0 switches generated images off: --image-width-mean, --image-format change nothing",
+        ),
+        (
+            "--audio-length-mean 0 --audio-format wav",
+            "--audio-length-mean 0 switches generated audio off: --audio-format changes nothing",
+        ),
+        (
+            "--video-batch-size 0 --video-width 5",
+            "--video-batch-size 0 switches generated video off: --video-width changes nothing",
+        ),
+    ] {
+        assert_eq!(told(line), [text], "{line}");
+    }
+    for line in
+        ["--image-width-mean 0 --image-height-mean 0", "--audio-batch-size 0", "--audio-length-mean 0"]
+    {
+        assert_eq!(told(line), Vec::<String>::new(), "{line}");
     }
 }
 
