@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::settings::OFFLINE_VARIABLE;
+
 /// A reference that cannot be used, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
@@ -81,6 +83,8 @@ pub enum Problem {
         host: String,
         /// What the system said.
         cause: String,
+        /// The setting that names the host in the place of the usual one.
+        named_by: Option<&'static str>,
     },
     /// An answer that means "not now", three times.
     #[error("the server answered {status} to {what} after {attempts} attempts")]
@@ -307,9 +311,12 @@ impl Problem {
                 "Accept its terms on the Hub with the account of this HF_TOKEN".into()
             }
             Problem::Expired { .. } => "Generate a new URL".into(),
-            Problem::Connect { .. } => {
-                "Check the network and HTTPS_PROXY, or set AIPERF_DATASET_REMOTE_OFFLINE=1 to use what is in the cache"
-                    .into()
+            Problem::Connect { named_by, .. } => {
+                let setting = named_by
+                    .map_or_else(|| "HTTPS_PROXY".into(), |setting| format!("{setting}, which names this host"));
+                format!(
+                    "Check the network and {setting}, or set {OFFLINE_VARIABLE}=1 to use what is in the cache"
+                )
             }
             Problem::Answered { .. } => "Retry later".into(),
             Problem::RateLimited { seconds, .. } => format!("Retry later, in {seconds} s"),

@@ -99,12 +99,19 @@ pub(crate) struct Http {
     patience: Patience,
     /// Of the next byte of a body.
     idle: Duration,
+    /// A host that stands in the place of the usual one, and the setting that names it.
+    named: Option<(String, &'static str)>,
 }
 
 impl Http {
     /// A client whose bodies may pause for `idle`.
     pub(crate) fn new(patience: Patience, idle: Duration) -> Http {
-        Http { client: OnceLock::new(), patience, idle }
+        Http { client: OnceLock::new(), patience, idle, named: None }
+    }
+
+    /// The same; `setting` is told when the host of `endpoint` cannot be reached, because it names it.
+    pub(crate) fn named_by(self, endpoint: Option<&Url>, setting: &'static str) -> Http {
+        Http { named: endpoint.map(|url| (host_of(url), setting)), ..self }
     }
 
     pub(crate) fn patience(&self) -> &Patience {
@@ -116,7 +123,8 @@ impl Http {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let failed = |what: String| Problem::Connect { host: "the network".into(), cause: what };
+        let failed =
+            |what: String| Problem::Connect { host: "the network".into(), cause: what, named_by: None };
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls().map_err(failed)?)
             .redirect(reqwest::redirect::Policy::none())
@@ -142,10 +150,11 @@ impl Http {
             fix: "Check the reference and its settings".into(),
         })?;
         let host = host_of(request.url());
+        let named_by = self.named.as_ref().filter(|(named, _)| *named == host).map(|(_, setting)| *setting);
         match tokio::time::timeout(headers_within, self.client()?.execute(request)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => {
-                let problem = Problem::Connect { host, cause: cause(&error) };
+                let problem = Problem::Connect { host, cause: cause(&error), named_by };
                 Err(if is_certificate(&error) {
                     Failure::Final(problem)
                 } else {
@@ -155,6 +164,7 @@ impl Http {
             Err(_) => Err(Failure::transient(Problem::Connect {
                 host,
                 cause: format!("no answer within {} s", headers_within.as_secs_f64()),
+                named_by,
             })),
         }
     }

@@ -42,6 +42,9 @@ impl fmt::Debug for Settings {
     }
 }
 
+/// The Hub itself.
+pub(crate) const HUB: &str = "https://huggingface.co";
+
 /// The Hub and its cache.
 #[derive(Clone, Debug)]
 pub struct HubSettings {
@@ -121,7 +124,7 @@ impl Settings {
                 (!text.is_empty()).then(|| text.to_owned())
             })
         };
-        let endpoint = get("HF_ENDPOINT").unwrap_or("https://huggingface.co").trim_end_matches('/');
+        let endpoint = get("HF_ENDPOINT").unwrap_or(HUB).trim_end_matches('/');
         Ok(Settings {
             hub: HubSettings {
                 endpoint: endpoint.to_owned(),

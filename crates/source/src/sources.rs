@@ -285,7 +285,9 @@ impl Sources {
                 runtime.shutdown_background();
                 result
             }
-            Err(error) => Err(Problem::Connect { host: "the network".into(), cause: error.to_string() }),
+            Err(error) => {
+                Err(Problem::Connect { host: "the network".into(), cause: error.to_string(), named_by: None })
+            }
         };
         result.map_err(|problem| problem.about(name))
     }

@@ -346,3 +346,38 @@ fn a_large_file_that_is_not_compressed_is_a_warning() {
     let found = set.finding(&[], "warning", "trace.jsonl", "it has 100000001 bytes and is not compressed");
     assert!(found["fix"].as_str().unwrap().contains(".jsonl.gz"), "{found}");
 }
+
+/// A link back to the folder makes no circle, and what lies behind a link is not taken for data of the folder.
+#[test]
+fn links_to_folders_are_told_and_not_followed() {
+    let set =
+        Set::new(&[("aiperf.json", &manifest(&json!({}))), ("trace.jsonl", TRACE), ("d/README.md", b"x")]);
+    let (code, before) = set.check(&[]);
+    for link in ["d/up", "loop"] {
+        std::os::unix::fs::symlink(&set.folder, set.folder.join(link)).unwrap();
+    }
+    let (with_links, shown) = set.check(&[]);
+    assert_eq!((code, with_links), (0, 0));
+    let findings = |shown: &Value| shown["findings"].as_array().unwrap().len();
+    assert_eq!(findings(&shown), findings(&before) + 2, "{shown:#}");
+    for link in ["d/up", "loop"] {
+        let finding = set.finding(&[], "warning", link, "such links are not followed");
+        assert!(finding["fix"].as_str().unwrap().contains("the folder itself"), "{finding}");
+    }
+    // Without a manifest the one file of data is found all the same, here and by resolve.
+    std::fs::remove_file(set.folder.join("aiperf.json")).unwrap();
+    assert_eq!(set.check(&[]).1["suggested"]["path"], "trace.jsonl");
+    let output = set.machine.aiperf(&["dataset", "resolve", "set"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("has no aiperf.json"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_device_is_no_data_and_is_not_to_be_deleted() {
+    let machine = Machine::bare();
+    let output = machine.aiperf(&["dataset", "resolve", "/dev/null"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("it is a pipe or a device") && said.contains("Save it to a file"), "{said}");
+    assert!(!said.contains("delete") && !said.contains("download"), "{said}");
+}

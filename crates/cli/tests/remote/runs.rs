@@ -128,6 +128,8 @@ fn what_the_user_must_put_right_ends_with_2_and_what_the_world_must_with_1() {
     assert_eq!(output.status.code(), Some(1));
     let talk = stderr(&output);
     assert!(talk.contains("Cannot use hf://org/trace: could not connect to 127.0.0.1:9: "), "{talk}");
+    // The host is there because of a variable, and no proxy is in the way.
+    assert!(talk.contains("HF_ENDPOINT, which names this host") && !talk.contains("HTTPS_PROXY"), "{talk}");
 }
 
 #[test]

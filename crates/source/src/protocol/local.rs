@@ -25,19 +25,26 @@ pub(crate) struct LocalSource {
 
 impl LocalSource {
     pub(crate) fn new(path: &Path) -> Result<LocalSource, Problem> {
-        let cannot = |cause: String| Problem::CannotRead { path: path.to_owned(), cause };
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Problem::NotFound {
                 what: path.display().to_string(),
-                fix: "Check the path; a relative one starts at the working directory".into(),
+                fix: "Check the path: a relative one starts at the working directory".into(),
             },
-            _ => cannot(error.to_string()),
+            _ => cannot_read(path, &error),
         })?;
         if metadata.is_dir() {
             return Ok(LocalSource { root: path.to_owned(), file: None });
         }
-        let name = path.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| cannot("its name is not UTF-8".into()))?;
+        if !metadata.is_file() {
+            return Err(Problem::Unreadable {
+                what: "it is a pipe or a device, and data is read more than once".into(),
+                fix: "Save it to a file, and name that file".into(),
+            });
+        }
+        let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(|| Problem::Unreadable {
+            what: "its name is not UTF-8".into(),
+            fix: "Rename the file".into(),
+        })?;
         let root = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         Ok(LocalSource {
             root: root.map_or_else(|| PathBuf::from("."), Path::to_owned),
@@ -64,8 +71,24 @@ impl LocalSource {
         let mut bytes = Vec::new();
         std::fs::File::open(&path)
             .and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes))
-            .map_err(|error| Problem::CannotRead { path, cause: error.to_string() })?;
+            .map_err(|error| cannot_read(&path, &error))?;
         Ok(Some((name.to_owned(), bytes)))
+    }
+}
+
+/// A file or folder of the user's own: nothing that could be downloaded again.
+fn cannot_read(path: &Path, error: &std::io::Error) -> Problem {
+    Problem::Unreadable {
+        what: format!("cannot read {}: {error}", path.display()),
+        fix: "Check its permissions".into(),
+    }
+}
+
+/// It was there a moment ago.
+fn gone(path: &Path) -> Problem {
+    Problem::Unreadable {
+        what: format!("cannot read {}: it is gone", path.display()),
+        fix: "Put it back, and try again".into(),
     }
 }
 
@@ -74,10 +97,7 @@ impl Protocol for LocalSource {
         let (node, beside) = match &self.file {
             None => (Node::Folder, MANIFEST.to_owned()),
             Some(name) => {
-                let entry = self.entry(name).ok_or_else(|| Problem::CannotRead {
-                    path: self.path(name),
-                    cause: "it is no regular file".into(),
-                })?;
+                let entry = self.entry(name).ok_or_else(|| gone(&self.path(name)))?;
                 (Node::File(entry), format!("{name}{SIDECAR}"))
             }
         };
@@ -97,10 +117,7 @@ impl Protocol for LocalSource {
         let mut folders = vec![(folder.to_owned(), 0)];
         while let Some((folder, depth)) = folders.pop() {
             let directory = self.path(&folder);
-            let cannot = |error: std::io::Error| Problem::CannotRead {
-                path: directory.clone(),
-                cause: error.to_string(),
-            };
+            let cannot = |error: std::io::Error| cannot_read(&directory, &error);
             for entry in std::fs::read_dir(&directory).map_err(cannot)? {
                 let entry = entry.map_err(cannot)?;
                 let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
@@ -122,13 +139,12 @@ impl Protocol for LocalSource {
         let path = self.path(&file.path);
         match std::fs::File::open(&path) {
             Ok(_) => Ok(file),
-            Err(error) => Err(Problem::CannotRead { path, cause: error.to_string() }),
+            Err(error) => Err(cannot_read(&path, &error)),
         }
     }
 
     async fn open(&self, _: &Found, file: &Entry, _: Range) -> Result<Body, Failure> {
-        let path = self.path(&file.path);
-        Err(Problem::CannotRead { path, cause: "it is gone".into() }.into())
+        Err(gone(&self.path(&file.path)).into())
     }
 
     fn folder(&self) -> String {

@@ -15,7 +15,7 @@ use crate::http::{Body, Failure, Http, MOST_HOPS, header, host_of, redirect_targ
 use crate::models::FoundModel;
 use crate::protocol::{Entry, Range};
 use crate::reference::is_commit;
-use crate::settings::{HubSettings, Patience};
+use crate::settings::{HUB, HubSettings, Patience};
 
 /// Everything but what an address may hold as it is.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -117,7 +117,9 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(settings: HubSettings, patience: &Patience) -> Client {
-        Client { http: Http::new(patience.clone(), patience.hub_idle), settings }
+        let endpoint = Url::parse(&settings.endpoint).ok().filter(|_| settings.endpoint != HUB);
+        let http = Http::new(patience.clone(), patience.hub_idle).named_by(endpoint.as_ref(), "HF_ENDPOINT");
+        Client { http, settings }
     }
 
     pub(crate) fn patience(&self) -> &Patience {

@@ -48,7 +48,10 @@ impl Client {
     pub(crate) fn new(settings: &Settings) -> Result<Client, Problem> {
         let profiles = Profiles::of(settings);
         let place = Place::of(settings, &profiles)?;
-        let http = Http::new(settings.patience.clone(), settings.patience.idle);
+        let http = Http::new(settings.patience.clone(), settings.patience.idle).named_by(
+            place.endpoint(),
+            "AWS_ENDPOINT_URL_S3 (or AWS_ENDPOINT_URL, or the profile's endpoint_url)",
+        );
         let credentials = Credentials::new(settings, profiles, &place.region, http.client()?.clone());
         let region = Mutex::new(place.region.clone());
         Ok(Client { http, place, credentials, region })

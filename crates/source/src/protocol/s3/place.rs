@@ -58,6 +58,11 @@ impl Place {
         Ok(Place { endpoint, region: region.to_owned() })
     }
 
+    /// What stands in the place of AWS.
+    pub(crate) fn endpoint(&self) -> Option<&Url> {
+        self.endpoint.as_ref()
+    }
+
     /// The address of a bucket, or of an object in it.
     pub(crate) fn url(
         &self,

@@ -21,22 +21,33 @@ const DEEPEST: usize = 64;
 
 /// Every file below a folder, sorted.
 pub(super) fn files_below(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    below(directory).files
+}
+
+/// What lies below a folder, sorted.
+struct Below {
+    files: Vec<PathBuf>,
+    /// Links to folders. They are not followed, as by a loader: they may lead in circles.
+    links: Vec<PathBuf>,
+}
+
+fn below(directory: &Path) -> Below {
+    let mut found = Below { files: Vec::new(), links: Vec::new() };
     let mut folders = vec![(directory.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if depth < DEEPEST && entry.file_name() != ".git" {
-                    folders.push((path, depth + 1));
-                }
-            } else if !path.is_dir() {
-                // Links to folders are not followed: they may lead in circles.
-                found.push(path);
+            if !path.is_dir() {
+                found.files.push(path);
+            } else if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                found.links.push(path);
+            } else if depth < DEEPEST && entry.file_name() != ".git" {
+                folders.push((path, depth + 1));
             }
         }
     }
-    found.sort();
+    found.files.sort();
+    found.links.sort();
     found
 }
 
@@ -250,7 +261,16 @@ fn any_text(value: &Value, test: &dyn Fn(&str) -> bool) -> bool {
 
 /// Files that no run reads.
 fn unread(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
-    let names: Vec<String> = files_below(directory)
+    let Below { files, links } = below(directory);
+    for link in links.iter().filter(|link| !read.iter().any(|path| path.starts_with(link))) {
+        findings.push(Finding::new(
+            Level::Warning,
+            &relative(directory, link),
+            "it is a link to a folder, and such links are not followed",
+            "Put the folder itself there, or leave it out",
+        ));
+    }
+    let names: Vec<String> = files
         .into_iter()
         .filter(|path| !read.contains(path))
         .map(|path| relative(directory, &path))

@@ -38,7 +38,12 @@ impl OfWeb {
             formats: &Table,
             own_version: VERSION,
         };
-        let plan = sources.access(&Reference::parse(&url)?, &ask)?;
+        let plan = sources.access(&Reference::parse(&url)?, &ask).map_err(|mut error| {
+            if let (Problem::Connect { named_by, .. }, true) = (&mut error.problem, server != GITHUB) {
+                *named_by = Some(GITHUB_VARIABLE);
+            }
+            error
+        })?;
         Ok(OfWeb { url, commit, plan, fetched: Cell::new(0) })
     }
 
