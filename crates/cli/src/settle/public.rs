@@ -68,16 +68,7 @@ pub(super) fn settle(
         }
     }
     refuse_others(typed, set)?;
-    if set.follows(Setting::Messages) && endpoint.single_turn_only() {
-        return Err(UsageError::combination(
-            format!(
-                "{} sends lists of messages, and --endpoint-type {} takes one text",
-                set.name,
-                endpoint.name()
-            ),
-            "use --endpoint-type chat",
-        ));
-    }
+    refuse_endpoint(set, endpoint)?;
     for flag in BOUNDS {
         if typed.count(flag) == Some(0) {
             return Err(UsageError::combination(
@@ -247,6 +238,23 @@ fn bound(typed: &Typed, set: &PublicSet, notes: &mut Vec<Note>) -> Result<Option
         set.name
     )));
     Ok(Some(STREAMED_ENTRIES))
+}
+
+/// Refuses an endpoint that does not take what the set sends: before anything is fetched.
+fn refuse_endpoint(set: &PublicSet, endpoint: EndpointKind) -> Result<(), UsageError> {
+    let (sends, takes) = if endpoint.ranks() {
+        ("has no query and passages", "takes nothing else")
+    } else if set.follows(Setting::Messages) && endpoint.single_turn_only() {
+        ("sends lists of messages", "takes one text")
+    } else if set.follows(Setting::Media) && endpoint.single_turn_only() {
+        ("sends images, audio or video", "takes one text")
+    } else {
+        return Ok(());
+    };
+    Err(UsageError::combination(
+        format!("{} {sends}, and --endpoint-type {} {takes}", set.name, endpoint.name()),
+        "use --endpoint-type chat",
+    ))
 }
 
 /// Refuses what shapes other data.

@@ -63,6 +63,8 @@ pub enum Setting {
     NeedsBound,
     /// Its requests are lists of messages, which few endpoints take.
     Messages,
+    /// Its requests carry images, audio or video, which few endpoints take.
+    Media,
     /// `--max-context-length` warns of requests that are longer.
     ContextLimit,
 }
@@ -119,9 +121,14 @@ impl PublicSet {
     const fn traces(name: &'static str, repo: &'static str, about: &'static str) -> PublicSet {
         PublicSet {
             record: "whole trace",
-            settings: &[Setting::Subset, Setting::Schedule],
+            settings: &[Setting::Subset, Setting::Schedule, Setting::Messages],
             ..PublicSet::new(name, repo, about)
         }
+    }
+
+    /// A set whose requests carry media.
+    const fn media(name: &'static str, repo: &'static str, about: &'static str) -> PublicSet {
+        PublicSet { settings: &[Setting::Subset, Setting::Media], ..PublicSet::new(name, repo, about) }
     }
 
     /// Whether it follows `setting`.
@@ -242,7 +249,7 @@ static SETS: [PublicSet; 42] = [
         split: "val",
         record: "question + image",
         reading: Reading::Rows(|_| Ok(instruction::with_image(Prompt::Column("question"), "image"))),
-        ..PublicSet::new(
+        ..PublicSet::media(
             "mmstar",
             "Lin-Chen/MMStar",
             "Questions about images that cannot be answered without them",
@@ -252,7 +259,7 @@ static SETS: [PublicSet; 42] = [
         split: "validation",
         record: "question, choices + video",
         reading: Reading::Rows(|_| Ok(mmvu::make())),
-        ..PublicSet::new("mmvu", "yale-nlp/MMVU", "Expert questions about videos")
+        ..PublicSet::media("mmvu", "yale-nlp/MMVU", "Expert questions about videos")
     },
     PublicSet {
         record: "conversation + images",
@@ -261,7 +268,7 @@ static SETS: [PublicSet; 42] = [
         }),
         streamed: true,
         gated: true,
-        ..PublicSet::new(
+        ..PublicSet::media(
             "vision_arena",
             "lmarena-ai/VisionArena-Chat",
             "Conversations of people with vision models",
@@ -274,7 +281,7 @@ static SETS: [PublicSet; 42] = [
             Ok(chats::make(Columns { messages: "conversations", content: "value", image: "image" }))
         }),
         streamed: true,
-        ..PublicSet::new("llava_onevision", "lmms-lab/LLaVA-OneVision-Data", "Instructions about images")
+        ..PublicSet::media("llava_onevision", "lmms-lab/LLaVA-OneVision-Data", "Instructions about images")
     },
     PublicSet {
         place: Place::GitHub {
@@ -357,7 +364,7 @@ static SETS: [PublicSet; 42] = [
         record: "audio",
         reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
-        ..PublicSet::new("librispeech", "openslr/librispeech_asr", "Read English audiobooks")
+        ..PublicSet::media("librispeech", "openslr/librispeech_asr", "Read English audiobooks")
     },
     PublicSet {
         split: "test",
@@ -365,7 +372,7 @@ static SETS: [PublicSet; 42] = [
         record: "audio",
         reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
-        ..PublicSet::new("voxpopuli", "facebook/voxpopuli", "Speeches of the European Parliament")
+        ..PublicSet::media("voxpopuli", "facebook/voxpopuli", "Speeches of the European Parliament")
     },
     PublicSet {
         split: "test",
@@ -374,7 +381,7 @@ static SETS: [PublicSet; 42] = [
         reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
         gated: true,
-        ..PublicSet::new("gigaspeech", "speechcolab/gigaspeech", "Audiobooks, podcasts and videos")
+        ..PublicSet::media("gigaspeech", "speechcolab/gigaspeech", "Audiobooks, podcasts and videos")
     },
     PublicSet {
         split: "test",
@@ -382,7 +389,7 @@ static SETS: [PublicSet; 42] = [
         record: "audio",
         reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
-        ..PublicSet::new("ami", "edinburghcstr/ami", "Meetings, by the microphones of the speakers")
+        ..PublicSet::media("ami", "edinburghcstr/ami", "Meetings, by the microphones of the speakers")
     },
     PublicSet {
         split: "test",
@@ -391,7 +398,7 @@ static SETS: [PublicSet; 42] = [
         reading: Reading::Rows(|_| Ok(asr::make("audio"))),
         streamed: true,
         gated: true,
-        ..PublicSet::new("spgispeech", "kensho/spgispeech", "Earnings calls")
+        ..PublicSet::media("spgispeech", "kensho/spgispeech", "Earnings calls")
     },
     PublicSet::traces(
         "semianalysis_cc_traces_weka",
