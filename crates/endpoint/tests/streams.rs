@@ -371,48 +371,6 @@ fn usage_of_the_first_content_event_is_kept_apart() {
 }
 
 #[test]
-fn usage_is_read_under_every_name() {
-    let read = |json: &str| {
-        let reading = stream(&[delta(r#"{"content":"a"}"#), usage(json)]);
-        reading.answer.usage.unwrap()
-    };
-    let gemini = read(
-        r#"{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":6,"totalTokenCount":11,"thoughtsTokenCount":2,"cachedContentTokenCount":3,"toolUsePromptTokenCount":1}}"#,
-    );
-    assert_eq!(
-        (gemini.prompt_tokens, gemini.completion_tokens, gemini.total_tokens),
-        (Some(5), Some(6), Some(11))
-    );
-    assert_eq!(
-        (gemini.reasoning_tokens, gemini.prompt_cache_read_tokens, gemini.tool_use_prompt_tokens),
-        (Some(2), Some(3), Some(1))
-    );
-    let cohere = read(r#"{"output_tokens":4,"meta":{"tokens":{"input_tokens":3,"output_tokens":9}}}"#);
-    assert_eq!(
-        (cohere.prompt_tokens, cohere.completion_tokens),
-        (Some(3), Some(4)),
-        "what stands outside wins"
-    );
-    let anthropic = read(
-        r#"{"input_tokens":10,"cache_read_input_tokens":4,"cache_creation_input_tokens":2,"output_tokens":1}"#,
-    );
-    assert_eq!(anthropic.prompt_tokens, Some(16));
-    assert_eq!((anthropic.prompt_cache_read_tokens, anthropic.prompt_cache_write_tokens), (Some(4), Some(2)));
-    let openai = read(
-        r#"{"prompt_tokens":20,"input_tokens":1,"cache_read_input_tokens":5,"completion_tokens":8.0,"prompt_cache_miss_tokens":12,"prompt_tokens_details":{"cached_tokens":8,"audio_tokens":2},"completion_tokens_details":{"reasoning_tokens":3,"audio_tokens":1,"accepted_prediction_tokens":4,"rejected_prediction_tokens":5},"prompt_audio_seconds":1.5}"#,
-    );
-    assert_eq!((openai.prompt_tokens, openai.completion_tokens), (Some(20), Some(8)));
-    assert_eq!((openai.prompt_cache_read_tokens, openai.prompt_cache_miss_tokens), (Some(8), Some(12)));
-    assert_eq!((openai.prompt_audio_tokens, openai.completion_audio_tokens), (Some(2), Some(1)));
-    assert_eq!((openai.accepted_prediction_tokens, openai.rejected_prediction_tokens), (Some(4), Some(5)));
-    assert_eq!((openai.reasoning_tokens, openai.prompt_audio_seconds), (Some(3), Some(1.5)));
-    let odd = read(
-        r#"{"prompt_tokens":null,"inputTokens":-1,"input_token_count":3,"completion_tokens":"7","prompt_audio_seconds":"2"}"#,
-    );
-    assert_eq!((odd.prompt_tokens, odd.completion_tokens, odd.prompt_audio_seconds), (Some(3), None, None));
-}
-
-#[test]
 fn speculative_decoding_counts_when_exactly_one_event_has_it() {
     let spec = |json: &str| {
         raw_event(&format!(

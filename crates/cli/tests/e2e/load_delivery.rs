@@ -223,6 +223,17 @@ fn inference_perf_245_what_could_not_be_sent_in_time_is_counted_and_suspect() {
     );
 }
 
+/// The run ends while the client stands still: what was left leaves later than intended, and slower.
+#[test]
+fn a_rate_that_did_not_leave_is_told() {
+    let place = Place::new();
+    stalled(&place, "--request-rate 100 --request-count 200 --strict-load", 5, 3000, &[]).with_code(3);
+    let delivery = delivery(&place);
+    assert!(codes(&delivery).contains(&"rate_shortfall"), "{delivery}");
+    let rate = |key: &str| delivery[key].as_f64().unwrap();
+    assert!(rate("delivered_rate") < 0.99 * rate("intended_rate"), "{delivery}");
+}
+
 #[test]
 fn schedule_time_that_was_given_up_is_told() {
     let place = Place::new();

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Case, EMPTY_CURVES, OURS, Reference};
-use crate::support::{Place, keys};
+use crate::support::{Live, Mock, Place, keys};
 
 macro_rules! reference {
     ($case:literal) => {
@@ -344,4 +345,41 @@ fn cancel_dev() {
         5,
         "json, csv, jsonl, raw, console"
     );
+}
+
+/// How many requests there were by the signal is a matter of time; what is written about them is not.
+#[test]
+fn sigint() {
+    let case = Case {
+        flags: "--endpoint-type chat --streaming --concurrency 3 --benchmark-duration 30 --isl 24 --osl 20 --stats-interval 1",
+        server: &[("ttft", "200ms"), ("itl", "20ms"), ("tokens", "16")],
+        ttft_ms: 200.0,
+        itl_ms: 20.0,
+        seeded: false,
+        ..Case::of(reference!("sigint", ""))
+    };
+    let (place, mock) = (Place::new(), Mock::start(case.server));
+    let live = Live::start(&mut case.command(&place, &mock));
+    mock.until(|stats| stats.requests >= 9);
+    live.signal(Signal::INT);
+    let ran = live.end().with_code(0);
+    let results = place.results();
+    results.assert_complete(true);
+    results.assert_all_accounted_for();
+    let summary = results.summary();
+    case.assert_summary_has_the_structure(&summary);
+    case.assert_configuration_is_the_same(&summary);
+    // The reference's table of an interrupted run has the curves among the other rows.
+    case.assert_csv_has_the_rows(&results);
+    assert_eq!(summary["is_complete"], false);
+    let theirs = &case.reference.records()[0];
+    let ours = results.records();
+    assert!(ours.len() >= 3, "{ours:?}");
+    for record in &ours {
+        case.assert_record_is_alike(theirs, record);
+        case.assert_record_keeps_to_the_servers_times(record);
+    }
+    for words in ["INCOMPLETE RESULTS", "sec (cancelled early)", "The run was cancelled early"] {
+        assert!(ran.out.contains(words), "{words}: {}", ran.out);
+    }
 }
