@@ -1,8 +1,10 @@
-//! The command line as results record it: quoted for a POSIX shell, secrets redacted.
+//! The command line as results record it, quoted for a POSIX shell, and messages about it: secrets redacted.
 
 use std::borrow::Cow;
 
-use aiperf_config::{REDACTED, redact_path, redact_text};
+use aiperf_config::{
+    REDACTED, is_known_key, is_random_word, is_secret_header, redact_known, redact_path, redact_text,
+};
 
 use crate::settle::pairs;
 
@@ -16,6 +18,18 @@ enum After {
     Path,
 }
 
+impl After {
+    fn flag(name: &str) -> After {
+        match name {
+            "api-key" => After::Secret,
+            "header" => After::Headers,
+            "extra-inputs" => After::Extras,
+            "endpoint" | "custom-endpoint" => After::Path,
+            _ => After::Anything,
+        }
+    }
+}
+
 /// `aiperf` and its arguments. Values stand in single quotes, `profile` and numbers do not.
 pub(crate) fn command_line(arguments: &[String]) -> String {
     let mut line = String::from("aiperf");
@@ -25,13 +39,7 @@ pub(crate) fn command_line(arguments: &[String]) -> String {
         if let Some(rest) = argument.strip_prefix("--") {
             let (name, value) =
                 rest.split_once('=').map_or((rest, None), |(name, value)| (name, Some(value)));
-            after = match name {
-                "api-key" => After::Secret,
-                "header" => After::Headers,
-                "extra-inputs" => After::Extras,
-                "endpoint" | "custom-endpoint" => After::Path,
-                _ => After::Anything,
-            };
+            after = After::flag(name);
             line.push_str("--");
             line.push_str(&plain_or_quoted(name));
             if let Some(value) = value {
@@ -57,14 +65,89 @@ pub(crate) fn command_line(arguments: &[String]) -> String {
     line
 }
 
+/// A message about a command line, without the credentials that it may quote: what follows a flag that takes them, even
+/// where a blank has torn it off, and what looks like a key wherever it stands.
+pub(crate) fn hidden(message: &str, arguments: &[String]) -> String {
+    let (long, short): (Vec<&str>, Vec<&str>) =
+        secrets(arguments).into_iter().partition(|secret| secret.len() >= SHORTEST);
+    let long: Vec<String> = long.into_iter().map(str::to_owned).collect();
+    // A short one may be a part of any word: only where it is quoted is it itself.
+    short.into_iter().fold(redact_known(message, &long), |message, secret| {
+        message
+            .replace(&format!("'{secret}'"), &format!("'{REDACTED}'"))
+            .replace(&format!("'-- {secret}'"), &format!("'-- {REDACTED}'"))
+    })
+}
+
+/// Shorter secrets are not searched for within words.
+const SHORTEST: usize = 5;
+
+/// What may be a credential among arguments.
+fn secrets(arguments: &[String]) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut after = After::Anything;
+    let mut follows_flag = false;
+    for argument in arguments {
+        let (value, is_stray) = match argument.strip_prefix("--") {
+            Some(rest) => {
+                let (name, value) = rest.split_once('=').unwrap_or((rest, ""));
+                after = After::flag(name);
+                follows_flag = true;
+                (value, false)
+            }
+            None => match argument.strip_prefix("-H") {
+                Some(value) => {
+                    after = After::Headers;
+                    follows_flag = true;
+                    (value, false)
+                }
+                None if argument.starts_with('-') && !is_number(argument) => {
+                    after = After::Anything;
+                    follows_flag = true;
+                    ("", false)
+                }
+                None => (argument.as_str(), !std::mem::take(&mut follows_flag)),
+            },
+        };
+        match after {
+            After::Secret => found.extend(words(value).chain([value])),
+            After::Headers => {
+                for part in value.split(',') {
+                    match part.split_once(':') {
+                        Some((name, text)) if !is_secret_header(name) => {
+                            found.extend(
+                                words(text).filter(|word| is_known_key(word) || is_random_word(word)),
+                            );
+                        }
+                        Some((_, text)) => found.extend(words(text).chain([text.trim()])),
+                        // Torn off its name.
+                        None => found.push(part),
+                    }
+                }
+            }
+            After::Anything | After::Extras | After::Path => {
+                let is_key = |word: &&str| is_known_key(word) || (is_stray && is_random_word(word));
+                found.extend(words(value).filter(is_key));
+            }
+        }
+    }
+    found.retain(|secret| !secret.trim().is_empty());
+    found
+}
+
+/// The words of an argument, without the signs of JSON, pairs and lists around them.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || "'\"`,:=;(){}[]".contains(c))
+}
+
 /// A command for a shell, quoted only where it must be.
-pub(crate) fn words(words: &[String]) -> String {
+pub(crate) fn joined(words: &[String]) -> String {
     words.iter().map(|word| plain_or_quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn redact(value: &str, after: After) -> Cow<'_, str> {
     match after {
-        After::Anything => Cow::Owned(redact_text(value)),
+        After::Anything => Cow::Owned(redact_known(value, &[])),
         After::Secret => Cow::Borrowed(REDACTED),
         After::Headers => Cow::Owned(pairs::redact_headers(value)),
         After::Extras => Cow::Owned(pairs::redact_extras(value)),
@@ -143,9 +226,40 @@ mod tests {
             "X-Auth-Token: planted7",
             "--url",
             "http://me:planted8@host/?sig=planted9",
+            "--system-prompt",
+            "use sk-planted10-0123",
         ]);
         assert!(!line.contains("planted"), "{line}");
         assert!(line.contains("-H 'X-A: 1,Authorization: <redacted>'"), "{line}");
         assert!(line.contains("'http://<redacted>@host/?sig=<redacted>'"), "{line}");
+    }
+
+    #[test]
+    fn messages_do_not_repeat_what_may_be_a_credential() {
+        for (arguments, quoted) in [
+            // A blank after the equals sign has torn the key off, short as it may be.
+            (&["--api-key=", "planted"][..], "planted"),
+            (&["--api-key=", "pw"], "pw"),
+            (&["--api-key", "Bearer", "planted"], "planted"),
+            (&["-H", "Authorization:", "planted"], "planted"),
+            (&["-HX-Api-Key: planted"], "planted"),
+            (&["--header", "X-Team: blue", "planted"], "planted"),
+            (&["--header", "X-Team: blue,Cookie: planted"], "planted"),
+            (&["--header", "{\"cookie\": \"planted\"}"], "planted"),
+            // What looks like a key.
+            (&["sk-planted-0123456789"], "sk-planted-0123456789"),
+            (&["--streaming", "a", "planted0123456789abcd"], "planted0123456789abcd"),
+            (&["--url=hf_planted0123456789"], "hf_planted0123456789"),
+            (&["--extra-inputs", "{\"key\": \"sk-planted-0123456789\""], "sk-planted-0123456789"),
+        ] {
+            let arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+            let message = format!("unexpected argument '{quoted}' found; use '-- {quoted}'");
+            let told = hidden(&message, &arguments);
+            assert_eq!(told, "unexpected argument '<redacted>' found; use '-- <redacted>'", "{arguments:?}");
+        }
+        let harmless = ["profile", "-m", "deepseek70bdistillllama3instruct", "--tokenizer", "a/b-8B", "odd"];
+        let arguments: Vec<String> = harmless.iter().map(|&argument| argument.to_owned()).collect();
+        let message = harmless.join(" ");
+        assert_eq!(hidden(&message, &arguments), message);
     }
 }

@@ -52,11 +52,11 @@ impl Typed {
     {
         let arguments: Vec<OsString> =
             std::iter::once("aiperf".into()).chain(arguments.into_iter().map(Into::into)).collect();
-        let matches = arguments::command()
-            .try_get_matches_from(&arguments)
-            .map_err(|error| UsageError::Arguments(redact_text(&error.to_string())))?;
         let texts: Vec<String> =
             arguments[1..].iter().map(|text| text.to_string_lossy().into_owned()).collect();
+        let matches = arguments::command()
+            .try_get_matches_from(&arguments)
+            .map_err(|error| UsageError::Arguments(quote::hidden(&error.to_string(), &texts)))?;
         match matches.subcommand() {
             Some(("profile", matches)) => Typed::read(matches, texts),
             _ => Err(UsageError::Arguments("error: not a profile command line\n".into())),
@@ -163,6 +163,11 @@ impl Typed {
             Some(Value::Forever) => Some(f64::INFINITY),
             _ => None,
         }
+    }
+
+    /// A message about the command line, secrets redacted.
+    pub(crate) fn hidden(&self, message: &str) -> String {
+        quote::hidden(message, &self.arguments)
     }
 
     /// The command line as results record it, secrets redacted.

@@ -5,6 +5,7 @@ mod cache_bust;
 mod credential;
 mod dataset;
 mod endpoint;
+mod extras;
 mod format;
 mod lengths;
 mod media;
@@ -22,6 +23,7 @@ pub use dataset::{
     SyntheticDataset, SyntheticRankings,
 };
 pub use endpoint::{ConnectionReuse, EndpointConfig, EndpointKind, Header, IpVersion, Target};
+pub use extras::{secrets_of_extra, secrets_of_extras, shown_extra, shown_extras};
 pub use format::FileFormat;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use lengths::fuzz_length_pairs;
@@ -36,7 +38,8 @@ pub use run::{
     ExportLevel, OutputConfig, RemoteDataset, RunConfig, RuntimeConfig, TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{
-    REDACTED, Secret, SecretUrl, is_secret_header, is_secret_pair, redact_known, redact_path, redact_text,
+    REDACTED, Secret, SecretUrl, is_known_key, is_random_word, is_secret_header, is_secret_pair,
+    is_url_with_secret, redact_known, redact_path, redact_text,
 };
 pub use signed::{Signature, identity, moment, signature};
 pub use tuning::Tuning;

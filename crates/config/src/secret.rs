@@ -137,17 +137,26 @@ fn looks_like_credential(value: &str) -> bool {
     {
         return true;
     }
-    if is_key(value) {
+    if is_known_key(value) {
         return true;
     }
     let is_word = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-.".contains(&byte));
-    let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
-    value.len() >= 32 && is_word && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic) && !is_uuid(value)
+    is_word && ((value.len() >= 32 && is_mixed(value) && !is_uuid(value)) || is_random_word(value))
 }
 
-/// Whether a text begins like a key of a well-known service.
-fn is_key(text: &str) -> bool {
+/// Whether a text begins as the keys of a well-known service do, and is long enough to be one.
+pub fn is_known_key(text: &str) -> bool {
     KEY_PREFIXES.iter().any(|prefix| text.starts_with(prefix) && text.len() >= prefix.len() + 8)
+}
+
+/// Whether a text has 20 letters and digits in a row, of both kinds: names of people's own have not.
+pub fn is_random_word(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| run.len() >= 20 && is_mixed(run))
+}
+
+fn is_mixed(text: &str) -> bool {
+    let has = |kind: fn(&u8) -> bool| text.as_bytes().iter().any(kind);
+    has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
 }
 
 fn is_uuid(value: &str) -> bool {
@@ -226,7 +235,7 @@ pub fn redact_known(text: &str, secrets: &[String]) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     for piece in text.split_inclusive(|c| !is_part(c)) {
         let word = piece.trim_end_matches(|c| !is_part(c));
-        if is_key(word) {
+        if is_known_key(word) {
             out.push_str(REDACTED);
             out.push_str(&piece[word.len()..]);
         } else {
@@ -241,6 +250,21 @@ pub fn redact_path(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     redact_query(path, &mut out);
     out
+}
+
+/// Whether what follows `://` in a text is a URL with a credential in it: user info, or a parameter that signs it or
+/// carries a key.
+pub fn is_url_with_secret(after_scheme: &str) -> bool {
+    let url = &after_scheme[..url_end(after_scheme)];
+    let (authority, path) = url.split_at(url.find(['/', '?', '#']).unwrap_or(url.len()));
+    let query = path.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split_once('#').map_or(query, |(query, _)| query);
+    // In JSON the ampersand may be written as its code.
+    let query = query.replace("\\u0026", "&");
+    let signed = |pair: &str| {
+        pair.split_once('=').is_some_and(|(name, value)| !value.is_empty() && is_secret_parameter(name))
+    };
+    authority.contains('@') || query.split('&').any(signed)
 }
 
 /// Where a URL ends: at white space or a quote. What was hidden before is a part of it.
@@ -277,7 +301,7 @@ fn redact_pairs(query: &str, out: &mut String) {
             out.push('&');
         }
         match pair.split_once('=') {
-            Some((name, _)) if is_secret_parameter(name) => {
+            Some((name, value)) if is_secret_parameter(name) || is_known_key(value) => {
                 out.push_str(name);
                 out.push('=');
                 out.push_str(REDACTED);
@@ -326,7 +350,24 @@ mod tests {
     }
 
     #[test]
+    fn urls_with_a_credential_are_told_from_those_without() {
+        for url in [
+            "me:pw@h/x",
+            "token@h",
+            "b.s3.amazonaws.com/a.png?X-Amz-Algorithm=A&X-Amz-Signature=ab",
+            "b.s3.amazonaws.com/a.png?X-Amz-Algorithm=A\\u0026X-Amz-Signature=ab\", \"b\"",
+            "h?sig=a#b",
+        ] {
+            assert!(is_url_with_secret(url), "{url}");
+        }
+        for url in ["h/@me", "h/x?page=2", "h/x?sig=", "h/x#sig=a", "h\" me@you?sig=a", "", "h/x?q=a@b"] {
+            assert!(!is_url_with_secret(url), "{url}");
+        }
+    }
+
+    #[test]
     fn queries_of_paths_are_redacted() {
+        assert_eq!(redact_path("/v1/x?user=sk-0123456789ab&a=b"), "/v1/x?user=<redacted>&a=b");
         assert_eq!(redact_path("/v1/x?key=abc&version=2"), "/v1/x?key=<redacted>&version=2");
         assert_eq!(redact_path("/v1/x"), "/v1/x");
     }
@@ -383,6 +424,7 @@ mod tests {
             "AKIAIOSFODNN7EXAMPLE",
             "0123456789abcdef0123456789abcdef",
             " d0Ft9kQ2mXv7pLr4tYb8nZc1sHj6wGe5 ",
+            "x-9f86d081884c7d659a2f",
         ] {
             assert!(is_secret_pair("X-Tenant", value), "{value}");
         }
@@ -396,6 +438,8 @@ mod tests {
             "sk-8",
             "a-rather-long-name-of-a-deployment-without-digits",
             "2026-11-29T23:28:04Z",
+            "20261129232804000000",
+            "Qwen2.5-0.5B-Instruct",
         ] {
             assert!(!is_secret_pair("X-Tenant", value), "{value}");
         }

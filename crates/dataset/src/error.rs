@@ -3,14 +3,17 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// What to do about a path where there is nothing.
+pub const CHECK_THE_PATH: &str = "check the path: a relative one starts at the working directory";
+
 /// Why a dataset cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatasetError {
     /// There is nothing at the path.
-    #[error("dataset {dataset}: {} does not exist; check --input-file", .path.display())]
+    #[error("{}{} does not exist; {}", named(.dataset.as_deref()), .path.display(), CHECK_THE_PATH)]
     Missing {
-        /// Format, as declared; `file` while it is still to be detected.
-        dataset: String,
+        /// Format, as declared; nothing while it is still to be detected.
+        dataset: Option<String>,
         /// The path, as given.
         path: PathBuf,
     },
@@ -48,6 +51,10 @@ pub enum DatasetError {
     /// It was given up, as was asked.
     #[error("the conversation was given up while it was being made")]
     Stopped,
+}
+
+fn named(dataset: Option<&str>) -> String {
+    dataset.map_or_else(String::new, |dataset| format!("dataset {dataset}: "))
 }
 
 fn hint(help: &str) -> String {

@@ -220,7 +220,6 @@ fn tally_notes(tally: &Tally) -> Vec<Note> {
         extra_beside_payload,
         payload_not_streaming,
         rows_unreadable,
-        first_unreadable,
         rows_read,
         nothing_to_reshape,
         sessions_repeating,
@@ -228,11 +227,9 @@ fn tally_notes(tally: &Tally) -> Vec<Note> {
         ..
     } = *tally;
     let kept = rows_read.saturating_sub(rows_unreadable);
+    let first = tally.first_unreadable.as_ref().map_or(0, |(line, _)| *line);
     [
-        (
-            rows_read,
-            Note::RowsOfTable { read: rows_read, kept, skipped: rows_unreadable, first: first_unreadable },
-        ),
+        (rows_read, Note::RowsOfTable { read: rows_read, kept, skipped: rows_unreadable, first }),
         (output_raised, Note::OutputLengthRaised { turns: output_raised }),
         (output_capped, Note::OutputLengthCapped { turns: output_capped }),
         (

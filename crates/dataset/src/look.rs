@@ -48,9 +48,7 @@ impl Look {
     /// Looks at `path`: at the first record of a file, or of the first shard of a folder of parquet shards.
     pub(crate) fn at(path: &Path) -> Result<Look, DatasetError> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                DatasetError::Missing { dataset: "file".into(), path: path.to_owned() }
-            }
+            std::io::ErrorKind::NotFound => DatasetError::Missing { dataset: None, path: path.to_owned() },
             _ => DatasetError::io(path, &error),
         })?;
         let look =

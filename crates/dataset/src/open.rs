@@ -117,7 +117,7 @@ impl Opening<'_> {
         let path = &self.file.path;
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
-                DatasetError::Missing { dataset: self.format.name().to_owned(), path: path.clone() }
+                DatasetError::Missing { dataset: Some(self.format.name().to_owned()), path: path.clone() }
             }
             _ => DatasetError::io(path, &error),
         })?;

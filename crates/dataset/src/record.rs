@@ -145,8 +145,8 @@ pub(crate) struct Tally {
     pub(crate) rows_unreadable: u64,
     /// Rows that belong to another type of the same kind of file.
     pub(crate) rows_of_others: u64,
-    /// Line of the first row passed over.
-    pub(crate) first_unreadable: u64,
+    /// Line of the first row passed over, and what is wrong with it.
+    pub(crate) first_unreadable: Option<(u64, Fault)>,
     /// Conversations whose prompts repeat what was said before, and those whose prompts go on from it.
     pub(crate) sessions_repeating: u64,
     pub(crate) sessions_adding: u64,

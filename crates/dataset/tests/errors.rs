@@ -4,6 +4,7 @@
 mod common;
 
 use std::io::Write as _;
+use std::path::Path;
 
 use aiperf_config::{DatasetSource, EndpointKind, FileDataset, FileFormat, Sampling};
 use aiperf_dataset::{DatasetError, Files, OpenContext, open};
@@ -72,12 +73,13 @@ fn text_must_be_utf8() {
 }
 
 #[test]
-fn a_missing_path_is_named_with_the_dataset() {
-    let error = load("no/such/trace.jsonl", FileFormat::MooncakeTrace).err().unwrap();
-    assert_eq!(
-        error.to_string(),
-        "dataset mooncake_trace: no/such/trace.jsonl does not exist; check --input-file"
-    );
+fn a_missing_path_is_named_with_the_dataset_and_what_to_do() {
+    let missing =
+        "no/such/trace.jsonl does not exist; check the path: a relative one starts at the working directory";
+    let declared = load("no/such/trace.jsonl", FileFormat::MooncakeTrace).err().unwrap();
+    assert_eq!(declared.to_string(), format!("dataset mooncake_trace: {missing}"));
+    let detected = aiperf_dataset::detect(Path::new("no/such/trace.jsonl")).unwrap_err();
+    assert_eq!(detected.to_string(), missing);
 }
 
 #[test]

@@ -194,9 +194,29 @@ fn a_table_without_a_column_or_without_a_row_of_numbers_says_so() {
     assert!(message.contains("field `Response tokens`: the file has no such column"), "{message}");
     let message = refusal(FileFormat::AzureLlmTrace, &["TIMESTAMP,GeneratedTokens", "1,2,3"]);
     assert!(message.contains("field `ContextTokens`"), "{message}");
-    let message = refusal(FileFormat::BurstGptTrace, &["Timestamp,Request tokens,Response tokens", "x,2,3"]);
+    let header = "Timestamp,Request tokens,Response tokens";
+    for (row, found) in [
+        (
+            "x,2,3",
+            "field `Timestamp`: expected a number of seconds, found x; none of the 2 row(s) can be read",
+        ),
+        ("inf,2,3", "field `Timestamp`: expected a number of seconds, found inf;"),
+        ("1,2.5,3", "field `Request tokens`: expected a whole number of tokens, found 2.5;"),
+        ("1,2,many", "field `Response tokens`: expected a whole number of tokens, found many;"),
+        ("1,2,", "field `Response tokens`: there is no value"),
+        ("1;2;3", "field `Timestamp`: there is no value: the cell is empty, or the row has other cells"),
+    ] {
+        let message = refusal(FileFormat::BurstGptTrace, &[header, row, "y,z,"]);
+        assert!(message.contains("d.jsonl:2: ") && message.contains(found), "{message}");
+        assert!(
+            message.contains("correct the file, or name its type with --custom-dataset-type"),
+            "{message}"
+        );
+    }
+    let columns = "TIMESTAMP,ContextTokens,GeneratedTokens";
+    let message = refusal(FileFormat::AzureLlmTrace, &[columns, "yesterday,1,2"]);
     assert!(
-        message.contains("nothing is left to send") && message.contains("1 row(s) cannot be read"),
+        message.contains("field `TIMESTAMP`: expected a date with a time of day, found yesterday"),
         "{message}"
     );
     let message = refusal(FileFormat::BurstGptTrace, &["Timestamp,Request tokens,Response tokens", "1,-2,3"]);

@@ -65,6 +65,14 @@ pub enum StopCause {
     BadRecord,
 }
 
+impl StopCause {
+    /// Whether that is what the user wanted: by a signal, or by a limit that they gave. Data that cannot be read
+    /// cancel nothing.
+    pub fn is_cancellation(self) -> bool {
+        matches!(self, StopCause::Interrupt | StopCause::Threshold)
+    }
+}
+
 /// Steers a run from outside, and shows how far it is. All of it is atomic: anyone may look at any time.
 #[derive(Debug, Default)]
 pub struct Control {

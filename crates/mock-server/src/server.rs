@@ -35,7 +35,7 @@ pub enum StartError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The timing log cannot be created.
-    #[error("cannot create the timing log {}: {cause}", path.display())]
+    #[error("cannot create the timing log {}: {cause}; name another file with --log", path.display())]
     Log {
         /// Where.
         path: PathBuf,

@@ -59,6 +59,21 @@ impl Drop for AtomicFile {
     }
 }
 
+/// What helps when something cannot be written, where `flag` says in which place.
+pub fn remedy(cause: &io::Error, flag: &str) -> String {
+    use io::ErrorKind;
+    match cause.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!("free space there, or choose another place with {flag}")
+        }
+        ErrorKind::FileTooLarge => {
+            format!("raise the limit of file sizes (ulimit -f), or choose another place with {flag}")
+        }
+        ErrorKind::InvalidFilename => format!("choose a shorter name with {flag}"),
+        _ => format!("choose a place that can be written with {flag}"),
+    }
+}
+
 /// Writes `bytes` to `path`, whole or not at all.
 pub fn write_atomic(path: impl Into<PathBuf>, bytes: &[u8]) -> io::Result<PathBuf> {
     let mut file = AtomicFile::create(path)?;

@@ -20,11 +20,11 @@ mod style;
 mod text;
 
 pub use export::{ExportFailure, export_all, exports};
-pub use files::{AtomicFile, write_atomic};
+pub use files::{AtomicFile, remedy, write_atomic};
 pub use inputs::InputsWriter;
 pub use log::{Level, Log};
 pub use names::FileNames;
-pub use redact::Redactor;
+pub use redact::{Redactor, holds_signed_url};
 pub use results::{BranchStats, PhaseResults, RunResults, WrittenFile};
 pub use screen::Screen;
 pub use sink::{FLUSH_INTERVAL_NS, RecordSink, SinkError, SinkSummary};

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use aiperf_config::{
-    REDACTED, RunConfig, Target, is_secret_header, is_secret_pair, redact_text, secrets_of_path,
-    secrets_of_url,
+    REDACTED, RunConfig, Target, is_secret_header, is_secret_pair, is_url_with_secret, redact_text,
+    secrets_of_extras, secrets_of_path, secrets_of_url,
 };
-use memchr::memmem::Finder;
+use aiperf_types::Body;
+use memchr::memmem::{self, Finder};
 
 /// Shorter secrets are not searched for in free text: they would hide ordinary words.
 const SHORTEST: usize = 5;
@@ -19,7 +20,8 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Knows the API key, the values of credential headers and the user info of the target.
+    /// Knows the API key, the values of credential headers, credentials among the extra body keys, and the user info
+    /// of the target.
     pub fn new(config: &RunConfig) -> Redactor {
         let mut secrets: Vec<String> = Vec::new();
         if let Some(key) = &config.endpoint.api_key {
@@ -33,6 +35,7 @@ impl Redactor {
                 secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
             }
         }
+        secrets.extend(secrets_of_extras(&config.endpoint.extra_inputs));
         if let Some(path) = &config.endpoint.custom_path {
             secrets.extend(secrets_of_path(path));
         }
@@ -73,6 +76,19 @@ impl Redactor {
     }
 }
 
+/// Whether a body holds a URL with a credential in it, such as that of a presigned image: files with bodies as they
+/// were sent hold it, too.
+pub fn holds_signed_url(body: &Body) -> bool {
+    /// Longer ones are looked at no further.
+    const LONGEST: usize = 8192;
+    body.segments().iter().any(|segment| {
+        memmem::find_iter(segment, b"://").any(|at| {
+            let after = &segment[at + 3..];
+            is_url_with_secret(&String::from_utf8_lossy(&after[..after.len().min(LONGEST)]))
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +103,16 @@ mod tests {
         assert!(matches!(redactor.text("an abc of plain text"), Cow::Borrowed(_)));
         assert_eq!(redactor.header("Authorization", "anything"), "<redacted>");
         assert_eq!(redactor.header("Server", "uvicorn"), "uvicorn");
+    }
+
+    #[test]
+    fn presigned_urls_in_bodies_are_found() {
+        let body = |text: &str| Body::single(text.as_bytes().to_vec());
+        let image = |url: &str| body(&format!("{{\"image_url\":{{\"url\":\"{url}\"}},\"a\":\"x@y?sig=z\"}}"));
+        assert!(holds_signed_url(&image("https://b.s3.amazonaws.com/a.png?X-Amz-Date=1&X-Amz-Signature=ab")));
+        assert!(holds_signed_url(&image("https://me:pw@h/a.png")));
+        assert!(!holds_signed_url(&image("https://h/a.png?page=2")));
+        assert!(!holds_signed_url(&image("data:image/png;base64,AAAA")));
+        assert!(!holds_signed_url(&body("https://")));
     }
 }

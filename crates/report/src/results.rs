@@ -22,7 +22,7 @@ pub struct PhaseResults {
     pub end: Mono,
     /// What its records say.
     pub summary: Summary,
-    /// It was cut short.
+    /// It was cut short by a signal or by a threshold.
     pub was_cancelled: bool,
     /// Requests sent.
     pub sent_count: u64,

@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use aiperf_clock::Mono;
 
+use crate::files::remedy;
+
 /// Bytes that are kept before a write.
 const BUFFER: usize = 256 * 1024;
 /// Lines on their way to the file are at most this old when [`RecordSink::tick`] is called often enough.
@@ -45,7 +47,11 @@ pub struct SinkSummary {
 
 /// A JSONL file could not be written to its end.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {path}: {source}; it ends after {lines} records (free space there, or choose another --artifact-dir)", path = path.display())]
+#[error(
+    "cannot write {path}: {source}; it ends after {lines} records; {remedy}",
+    path = path.display(),
+    remedy = remedy(source, "--artifact-dir")
+)]
 pub struct SinkError {
     /// The file.
     pub path: PathBuf,

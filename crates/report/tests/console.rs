@@ -11,10 +11,11 @@ use aiperf_metrics::delivery::{
     ClientFacts, ConcurrencyFacts, DeliveryFacts, LoadMode, Reason, Spread, Verdict,
 };
 use aiperf_metrics::{
-    Block, Latencies, LoadDelivery, ObservationWindow, OslMismatch, SendLag, Summary, UsageDiscrepancy,
+    Block, ErrorGroup, Latencies, LoadDelivery, ObservationWindow, OslMismatch, SendLag, Summary,
+    UsageDiscrepancy,
 };
 use aiperf_report::{Palette, RunResults, WrittenFile, console};
-use aiperf_types::PhaseKind;
+use aiperf_types::{PhaseKind, RequestError};
 use support::{config, golden_json, phase, results, summary_of};
 
 const WIDTH: usize = 140;
@@ -227,6 +228,44 @@ fn a_narrow_terminal_loses_columns_and_says_which() {
 }
 
 #[test]
+fn errors_that_many_have_met_are_explained_once_with_the_way_out() {
+    let shown = |errors: &[(i64, &str)], extras: &str| {
+        let mut config = config(&PathBuf::from("out"));
+        config.endpoint.extra_inputs = serde_json::from_str(extras).unwrap();
+        let groups = errors.iter().map(|(code, message)| ErrorGroup {
+            error: RequestError::new(*code, "Bad Request", *message),
+            count: 1,
+        });
+        let summary = Summary { error_groups: groups.collect(), ..Summary::default() };
+        console::tables(
+            &results(&config, vec![phase(PhaseKind::Profiling, 0, summary)]),
+            WIDTH,
+            Palette::plain(),
+        )
+    };
+    for (code, message, step) in [
+        (400, "Unrecognized request argument: Max_Completion_Tokens", "--use-legacy-max-tokens"),
+        (422, "extra fields not permitted: stream_options", "--use-server-token-count"),
+        (400, "unknown field `ignore_eos`", "a key of --extra-inputs"),
+        (400, "This model's maximum context length is 4096 tokens", "--isl, --osl"),
+        (401, "Unauthorized", "--api-key KEY"),
+        (404, "The model `x` does not exist", "--model takes a name"),
+        (429, "slow down", "--concurrency asks for less"),
+    ] {
+        let text = shown(&[(code, message), (code, message)], r#"{"ignore_eos": true, "n": 1}"#);
+        let panel = text.find("Known Errors").unwrap_or_else(|| panic!("{message}: {text}"));
+        assert!(panel < text.find("Error Summary").unwrap(), "{text}");
+        assert_eq!(text.matches(step).count(), 1, "{message}: {text}");
+    }
+    for (code, message) in
+        [(500, "max_completion_tokens"), (400, "an n that is not known"), (404, "no such path")]
+    {
+        let text = shown(&[(code, message)], r#"{"n": 1}"#);
+        assert!(!text.contains("Known Errors"), "{message}: {text}");
+    }
+}
+
+#[test]
 fn the_tail_lists_every_file_by_its_absolute_path() {
     let config = config(&PathBuf::from("out"));
     let summary = summary_of(&golden_json("chat_nonstreaming/profile_export_aiperf.json"));
@@ -250,6 +289,11 @@ fn the_tail_lists_every_file_by_its_absolute_path() {
         text.contains("0.43 sec (cancelled early)\n") && text.ends_with("only a part of it.\n"),
         "{text}"
     );
+    // Data that turn out to be bad are not what anybody wanted.
+    run.was_cancelled = false;
+    run.incomplete_reason = Some("a bad record was met".into());
+    let text = console::tail(&run, WIDTH, Palette::plain());
+    assert!(text.contains("0.43 sec (ended early)\n") && text.contains("The run ended early: "), "{text}");
 }
 
 #[test]

@@ -285,6 +285,11 @@ fn one_failed_export_does_not_stop_the_others() {
     let texts: Vec<String> = failures.iter().map(ToString::to_string).collect();
     assert_eq!(texts.len(), 1, "{texts:?}");
     assert!(texts[0].starts_with("CSV Export failed") && texts[0].contains("No space left"), "{}", texts[0]);
+    assert!(
+        texts[0].ends_with("; free space there, or choose another place with --artifact-dir"),
+        "{}",
+        texts[0]
+    );
     assert!(!dir.path().join("profile_export_aiperf.csv").exists());
     assert!(dir.path().join("profile_export_aiperf.json").exists());
     assert!(written(dir.path(), ".aiperf_results_ready.json").contains(r#""partial":true"#));
@@ -315,7 +320,11 @@ fn what_this_run_did_not_write_is_gone_and_what_it_wrote_is_listed() {
 #[test]
 fn our_own_members_come_last_in_a_fixed_order() {
     let dir = tempfile::tempdir().unwrap();
-    let config = config(dir.path());
+    let mut config = config(dir.path());
+    config.remote = Some(aiperf_config::RemoteDataset {
+        lines: Vec::new(),
+        provenance: serde_json::json!({"reference": "hf://a/b"}),
+    });
     let mut summary = summary_of(&golden_json("chat_streaming/profile_export_aiperf.json"));
     summary.window = Some(ObservationWindow { start_ns: 5, end_ns: 1_000_000_005, duration_sec: 1.0 });
     summary.send_lag = Some(SendLag { p50: 0.5, p90: 1.0, p99: 2.0, max: 3.0 });
@@ -328,15 +337,18 @@ fn our_own_members_come_last_in_a_fixed_order() {
     let json: Value = serde_json::from_str(&written(dir.path(), "profile_export_aiperf.json")).unwrap();
     let names = keys(&json);
     assert_eq!(
-        &names[names.len() - 5..],
+        &names[names.len() - 6..],
         [
             "observation_window",
             "in_flight_cancelled_count",
             "truncated_stream_count",
             "send_lag",
-            "load_delivery"
+            "load_delivery",
+            // Where the data came from, after everything else.
+            "metadata"
         ]
     );
+    assert_eq!(json["metadata"], serde_json::json!({"dataset": {"reference": "hf://a/b"}}));
     assert_eq!(keys(&json["observation_window"]), ["start_ns", "end_ns", "duration_sec"]);
     assert_eq!(keys(&json["send_lag"]), ["p50", "p90", "p99", "max"]);
     assert_eq!((&json["in_flight_cancelled_count"], &json["truncated_stream_count"]), (&4.into(), &2.into()));

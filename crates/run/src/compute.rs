@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use aiperf_endpoint::{Format, History};
 use aiperf_load::{Control, Exchange, Prepared, PreparedResult, StopCause};
 use aiperf_metrics::{Context, RecordValues, Store, evaluate, live};
 use aiperf_report::jsonl::{RawWriter, RecordWriter};
-use aiperf_report::{Log, RecordSink, Redactor};
+use aiperf_report::{Log, RecordSink, Redactor, holds_signed_url};
 use aiperf_types::{Body, Content, Conversation, PhaseKind, RequestRecord};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, select, unbounded};
 use tokio::sync::oneshot;
@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) inputs: Option<Inputs>,
     pub(crate) records: Option<RecordSink>,
     pub(crate) raw: Option<RecordSink>,
+    /// A body in the raw records holds a URL with a credential in it.
+    pub(crate) raw_is_signed: AtomicBool,
     pub(crate) http_trace: bool,
     pub(crate) redactor: Redactor,
     pub(crate) control: Arc<Control>,
@@ -385,6 +387,10 @@ impl Worker {
         if self.shared.raw.is_some() {
             self.raw_writer.write(&record, &mut self.raw_lines);
             self.raw_count += 1;
+            let signed = &self.shared.raw_is_signed;
+            if !signed.load(Ordering::Relaxed) && holds_signed_url(&record.request.body) {
+                signed.store(true, Ordering::Relaxed);
+            }
         }
         self.hand_over(LINES);
         self.tally(&record, profiling);

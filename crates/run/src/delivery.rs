@@ -3,10 +3,11 @@
 use aiperf_clock::nanos;
 use aiperf_config::{LoadMode, PhaseConfig};
 use aiperf_load::{Durations, PhaseOutcome};
-use aiperf_metrics::Summary;
 use aiperf_metrics::delivery::{
     ClientFacts, ConcurrencyFacts, DeliveryFacts, LoadMode as Mode, Spread, rate,
 };
+use aiperf_metrics::{ErrorGroup, Summary};
+use rustix::io::Errno;
 
 use crate::usage::Cpu;
 
@@ -88,9 +89,30 @@ pub(crate) fn facts(
             spilled_record_count: used.spilled,
             negative_difference_count: tally.negative_differences + summary.negative_difference_count,
             resource_error_count: tally.resource_errors,
-            resource_limit: None,
+            resource_limit: resource_limit(&summary.error_groups),
         },
     }
+}
+
+/// The limit of the host that failed requests ran into, by the number of the error that they quote.
+fn resource_limit(errors: &[ErrorGroup]) -> Option<&'static str> {
+    const LIMITS: [(Errno, &str); 4] = [
+        (Errno::MFILE, "the limit on open files of a process (ulimit -n)"),
+        (Errno::NFILE, "the limit on open files of the host (fs.file-max)"),
+        (
+            Errno::ADDRNOTAVAIL,
+            "the number of local ports (net.ipv4.ip_local_port_range), or add source addresses with --bind-address",
+        ),
+        (Errno::NOBUFS, "the memory for sockets (net.ipv4.tcp_mem)"),
+    ];
+    LIMITS.into_iter().find_map(|(errno, limit)| {
+        let number = format!("(os error {})", errno.raw_os_error());
+        let quotes = |text: &str| text.contains(&number);
+        let is_it = |group: &ErrorGroup| {
+            quotes(&group.error.message) || group.error.cause.as_deref().is_some_and(quotes)
+        };
+        errors.iter().any(is_it).then_some(limit)
+    })
 }
 
 fn spread(durations: &Durations) -> Option<Spread> {
@@ -102,4 +124,20 @@ fn spread(durations: &Durations) -> Option<Spread> {
         max: durations.max_ns() as f64,
         count: durations.count(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use aiperf_types::RequestError;
+
+    use super::*;
+
+    #[test]
+    fn the_limit_that_was_met_is_named() {
+        let group = |message: &str| ErrorGroup { error: RequestError::new(None, "x", message), count: 1 };
+        let named = |message: &str| resource_limit(&[group("connection refused"), group(message)]);
+        assert!(named("Too many open files (os error 24)").unwrap().contains("ulimit -n"));
+        assert!(named("Cannot assign requested address (os error 99)").unwrap().contains("--bind-address"));
+        assert_eq!(named("reset (os error 104)"), None);
+    }
 }

@@ -4,6 +4,7 @@ use aiperf_dataset::DatasetError;
 use aiperf_load::preflight::{LimitError, SourceError};
 use aiperf_load::transport::TlsError;
 use aiperf_mock_server::{SettingsError, StartError};
+use aiperf_report::remedy;
 use aiperf_tokenize::TokenizerError;
 use thiserror::Error;
 
@@ -93,7 +94,7 @@ pub enum StartFailure {
     #[error("the mock server did not start: {0}")]
     Mock(#[from] StartError),
     /// The result folder cannot be written.
-    #[error("cannot write results to {dir}: {cause}; {}", remedy(cause))]
+    #[error("cannot write results to {dir}: {cause}; {}", remedy(cause, "--artifact-dir"))]
     Folder {
         /// The folder.
         dir: String,
@@ -108,16 +109,4 @@ pub enum StartFailure {
     /// Threads or timers cannot be made.
     #[error("the client cannot start its threads: {0}")]
     Threads(std::io::Error),
-}
-
-/// What helps when results cannot be written.
-pub(crate) fn remedy(cause: &std::io::Error) -> &'static str {
-    use std::io::ErrorKind;
-    match cause.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "free space there, or choose another folder with --artifact-dir"
-        }
-        ErrorKind::InvalidFilename => "choose a folder with a shorter name with --artifact-dir",
-        _ => "choose a folder that can be written with --artifact-dir",
-    }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use aiperf_dataset::Dataset;
 use aiperf_endpoint::Format;
-use aiperf_report::InputsWriter;
+use aiperf_report::{InputsWriter, holds_signed_url};
 use aiperf_types::Body;
 
 /// Conversations that came before their turn, at the most.
@@ -26,6 +26,8 @@ struct State {
     next: u64,
     pending: BTreeMap<u64, InputEntry>,
     failure: Option<io::Error>,
+    /// A body holds a URL with a credential in it.
+    signed: bool,
 }
 
 impl State {
@@ -36,6 +38,7 @@ impl State {
             return;
         }
         let Some(writer) = &mut self.writer else { return };
+        self.signed = self.signed || entry.bodies.iter().any(holds_signed_url);
         let written = writer
             .session(&entry.id)
             .and_then(|()| entry.bodies.iter().try_for_each(|body| writer.payload(body)));
@@ -61,6 +64,7 @@ impl Inputs {
             next: 0,
             pending: BTreeMap::new(),
             failure: None,
+            signed: false,
         };
         Ok(Inputs { state: Mutex::new(state) })
     }
@@ -80,6 +84,11 @@ impl Inputs {
         } else if index > state.next {
             state.pending.insert(index, entry);
         }
+    }
+
+    /// Whether a body so far holds a URL with a credential in it.
+    pub(crate) fn is_signed(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).signed
     }
 
     /// Makes and writes what is missing, for as long as that is `wanted`, and closes the file.

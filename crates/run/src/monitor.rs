@@ -87,12 +87,21 @@ impl Drop for Monitor {
 fn tick(watched: &Watched, position: &Position) {
     let mut ui = Ui::new(watched.ui, watched.interval, watched.step_pct, Arc::clone(&watched.screen));
     let mut last = None;
+    let mut broken = [false; 2];
     let shared = &watched.shared;
     while !position.over.load(Ordering::Acquire) {
         std::thread::park_timeout(TICK);
         let at = now();
-        for sink in [&shared.records, &shared.raw].into_iter().flatten() {
+        for (sink, broken) in [&shared.records, &shared.raw].into_iter().zip(&mut broken) {
+            let Some(sink) = sink else { continue };
             sink.tick(at);
+            if sink.has_failed() && !std::mem::replace(broken, true) {
+                let path = sink.path().display();
+                shared.log.warning(
+                    "export",
+                    &format!("{path} cannot be written any more: further records are counted, not kept"),
+                );
+            }
         }
         if shared.fault.get().is_none()
             && let Some(fault) = shared.dataset.fault()

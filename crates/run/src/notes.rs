@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use aiperf_clock::{nanos, now};
-use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig};
+use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig, secrets_of_extra};
 use aiperf_dataset::{Dataset, Note, NoteLevel, Outline};
 use aiperf_endpoint::Format;
 use aiperf_load::transport::Origin;
 use aiperf_metrics::{ErrorGroup, Metric, Summary};
-use aiperf_report::{Level, Log};
+use aiperf_report::{Level, Log, WrittenFile};
 use aiperf_types::{RequestError, RequestRecord};
+use serde_json::{Map, Value};
 
 /// Things that are said once, however often they are seen.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(crate) struct Once {
     compressed: AtomicBool,
     bad_spec_decode: AtomicBool,
     compared: AtomicBool,
+    more_reasoning: AtomicBool,
+    first_event: AtomicBool,
 }
 
 impl Once {
@@ -37,6 +40,28 @@ impl Once {
             log.warning(
                 "answers",
                 "speculative decoding statistics that contradict themselves were left out",
+            );
+        }
+    }
+
+    /// A usage counts more reasoning than it counts completion tokens in all.
+    pub(crate) fn more_reasoning_than_output(&self, log: &Log) {
+        if !self.more_reasoning.swap(true, Ordering::Relaxed) {
+            log.warning(
+                "tokens",
+                "the server reports more reasoning tokens than completion tokens: the rest, which is the output, is taken \
+                 as 0; drop --use-server-token-count to count with a tokenizer",
+            );
+        }
+    }
+
+    /// The first event of an answer does not say how many tokens it holds.
+    pub(crate) fn first_event_unknown(&self, log: &Log) {
+        if !self.first_event.swap(true, Ordering::Relaxed) {
+            log.warning(
+                "tokens",
+                "--per-chunk-usage is given, and the server does not say how many tokens the first event of an answer \
+                 holds: it is taken to hold one, so inter-token latencies are too low where it holds more",
             );
         }
     }
@@ -220,6 +245,16 @@ pub(crate) fn after(log: &Log, summary: &Summary, server_counts: bool) {
             "--use-server-token-count is given and the server reports no usage: there are no figures in tokens; drop the flag to count with a tokenizer",
         );
     }
+    let single = |metric| summary.block(metric).and_then(|block| block.avg);
+    if let (Some(1.0), Some(lag)) = (single(Metric::ReplaySchedDegraded), single(Metric::ReplaySchedLagP99)) {
+        log.warning(
+            "schedule",
+            &format!(
+                "the recorded schedule was not kept: one request in a hundred left {lag:.0} ms or more behind its time; \
+                 load_delivery says whether the client or a cap held them"
+            ),
+        );
+    }
     let Summary {
         not_streamed_count, skipped_event_count, content_event_count, coalesced_event_count, ..
     } = *summary;
@@ -244,6 +279,45 @@ pub(crate) fn after(log: &Log, summary: &Summary, server_counts: bool) {
         );
         log.write(if share > 50.0 { Level::Warning } else { Level::Info }, "answers", &text);
     }
+}
+
+/// Says which files hold credentials because they hold requests as they were sent. `is_signed` tells by label whether a
+/// body in the file has a URL with a credential in it.
+pub(crate) fn credentials_as_sent(
+    log: &Log,
+    extras: &Map<String, Value>,
+    written: &[WrittenFile],
+    is_signed: &[(&str, bool)],
+) {
+    let keys: Vec<String> = extras
+        .iter()
+        .filter(|(name, value)| !secrets_of_extra(name, value).is_empty())
+        .map(|(name, _)| format!("`{name}` of --extra-inputs"))
+        .collect();
+    let files: Vec<(String, bool)> = is_signed
+        .iter()
+        .filter_map(|(label, signed)| {
+            let file = written.iter().find(|file| file.label == *label)?;
+            let name = file.path.file_name()?.to_string_lossy().into_owned();
+            (*signed || !keys.is_empty()).then_some((name, *signed))
+        })
+        .collect();
+    if files.is_empty() {
+        return;
+    }
+    let url =
+        files.iter().any(|(_, signed)| *signed).then(|| "a URL with a signature or a password".to_owned());
+    let what: Vec<String> = keys.into_iter().chain(url).collect();
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    log.warning(
+        "secrets",
+        &format!(
+            "requests stand as they were sent in {}, and with them what looks like a credential ({}): keep that to \
+             yourself",
+            names.join(" and "),
+            what.join(", ")
+        ),
+    );
 }
 
 /// Says that a warmup did not warm anything up.

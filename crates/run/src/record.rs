@@ -18,6 +18,8 @@ pub(crate) struct Recorder {
     pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) template: Option<ChatTemplate>,
     pub(crate) server_token_counts: bool,
+    /// The server was asked to say after each event how many tokens there are so far.
+    pub(crate) per_chunk_usage: bool,
     pub(crate) once: Once,
     pub(crate) log: Arc<Log>,
 }
@@ -67,6 +69,14 @@ impl Recorder {
             client_delayed,
         };
         record.tokens = self.count(&record, template_input.as_ref());
+        if self.per_chunk_usage && record.is_valid() && !record.answer.not_streamed {
+            let TokenCounts { output, reasoning, .. } = record.tokens;
+            let length = output.unwrap_or(0) + reasoning.unwrap_or(0);
+            let first = record.answer.first_chunk_completion_tokens.unwrap_or(0);
+            if length >= 2 && !(1..length).contains(&first) {
+                self.once.first_event_unknown(&self.log);
+            }
+        }
         record
     }
 
@@ -103,7 +113,12 @@ impl Recorder {
         if self.server_token_counts {
             let usage = record.answer.usage.unwrap_or_default();
             let reasoning = usage.reasoning_tokens;
-            let output = usage.completion_tokens.map(|all| all.saturating_sub(reasoning.unwrap_or(0)));
+            let output = usage.completion_tokens.map(|all| {
+                all.checked_sub(reasoning.unwrap_or(0)).unwrap_or_else(|| {
+                    self.once.more_reasoning_than_output(&self.log);
+                    0
+                })
+            });
             return TokenCounts { input: usage.prompt_tokens, output, reasoning };
         }
         let Some(tokenizer) = &self.tokenizer else { return TokenCounts::default() };

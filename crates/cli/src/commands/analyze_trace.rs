@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use aiperf_analyze::{analyze, render, to_json};
 use aiperf_config::{FileDataset, redact_text};
 use aiperf_dataset::{DatasetError, Survey, format};
-use aiperf_report::write_atomic;
+use aiperf_report::{remedy, write_atomic};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
@@ -82,7 +82,7 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
     let environment = Environment::of_process();
     let tokenizer = text("tokenizer").map(|name| tokenizers::open(&environment, name)).transpose()?;
     let named = Named::bring(path, declared, &environment)?;
-    let failed_at = |error: &DatasetError| failed(named.told(&own_flags(&input::message(error))));
+    let failed_at = |error: &DatasetError| failed(named.told(&own_flags(&error.to_string())));
     let asked = matches.get_one::<u32>("block-size").copied().or(named.block_size);
     let file = input::file(named.path(), named.format, asked).map_err(|error| failed_at(&error))?;
     let found = file.format;
@@ -122,7 +122,8 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| write_atomic(&output, as_json().as_bytes()))
             .map_err(|error| {
-                failed(format!("cannot write {}: {error}; see --output-file", output.display()))
+                let remedy = remedy(&error, "--output-file");
+                failed(format!("cannot write {}: {error}; {remedy}", output.display()))
             })?;
         print::err(&format!("Analysis report saved to {}\n", output.display()));
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aiperf_config::redact_text;
-use aiperf_dataset::{Dataset, DatasetError, Place, RawRecords, Survey};
+use aiperf_dataset::{CHECK_THE_PATH, Dataset, DatasetError, Place, RawRecords, Survey};
 use aiperf_report::AtomicFile;
 use aiperf_synthesize::anonymize::{AnonymizeError, Anonymizer, Request, Totals};
 use aiperf_tokenize::Tokenizer;
@@ -183,7 +183,7 @@ fn data(path: &Path, declared: Option<aiperf_config::FileFormat>) -> Result<Arc<
 fn unreadable(path: &Path, error: &DatasetError) -> Failure {
     let shown = redact_text(&path.display().to_string());
     Failure::usage(match error {
-        DatasetError::Missing { .. } => format!("{shown} is not a file or folder"),
+        DatasetError::Missing { .. } => format!("{shown} does not exist; {CHECK_THE_PATH}"),
         DatasetError::Unreadable { reason, .. } => format!("cannot read {shown}: {reason}"),
         DatasetError::Invalid(invalid) => format!(
             "{}{} breaks a rule of its type; aiperf validate says which (and may quote it)",

@@ -32,14 +32,6 @@ pub(super) fn file(
     Ok(FileDataset { block_size, detected: declared.is_none(), ..FileDataset::new(path, format) })
 }
 
-/// What is wrong, in the words of a command that takes the data as an argument.
-pub(super) fn message(error: &DatasetError) -> String {
-    match error {
-        DatasetError::Missing { path, .. } => format!("{} is not a file or folder", path.display()),
-        _ => error.to_string(),
-    }
-}
-
 /// Advice that names the flags of a command that looks at data, where they are not those of a run.
 pub(super) fn own_flags(text: &str) -> String {
     text.replace("--isl-block-size", "--block-size")

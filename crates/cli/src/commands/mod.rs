@@ -18,10 +18,8 @@ pub(crate) use input::{faults, first_record};
 
 use std::ffi::OsString;
 
-use aiperf_config::redact_text;
-
 use crate::exit::ExitStatus;
-use crate::{arguments, panic, print};
+use crate::{arguments, panic, print, quote};
 
 /// Runs the program with the arguments that follow its name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
@@ -32,8 +30,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
-            // What was mistyped may be a URL with credentials in it.
-            print::err(&redact_text(&error.to_string()));
+            // What was mistyped may be a credential, or a URL with one in it.
+            print::err(&quote::hidden(&error.to_string(), &texts(&arguments)));
             return ExitStatus::Usage;
         }
         Err(help_or_version) => {
@@ -42,10 +40,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         }
     };
     print::ended(match matches.subcommand() {
-        Some(("profile", matches)) => {
-            let texts = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
-            profile::run(matches, texts)
-        }
+        Some(("profile", matches)) => profile::run(matches, texts(&arguments)),
         Some(("mock-server", matches)) => mock_server::run(matches),
         Some(("dataset", matches)) => dataset::run(matches),
         Some(("datasets", matches)) => datasets::run(matches),
@@ -58,4 +53,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         // Invariant: clap requires one of the commands it was given.
         _ => ExitStatus::Usage,
     })
+}
+
+/// Arguments as text; what is none is shown as far as it goes.
+fn texts(arguments: &[OsString]) -> Vec<String> {
+    arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect()
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use aiperf_report::remedy;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::exit::ExitStatus;
@@ -33,5 +34,6 @@ pub(super) fn may_write(matches: &ArgMatches, output: &Path) -> Result<(), Failu
 
 /// The failure of a command that cannot write its file.
 pub(super) fn broken(output: impl Display, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot write {output}: {error}; see --output"), ExitStatus::Failure)
+    let text = format!("cannot write {output}: {error}; {}", remedy(error, "--output"));
+    Failure::new(text, ExitStatus::Failure)
 }

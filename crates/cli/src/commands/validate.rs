@@ -120,7 +120,7 @@ impl Asked {
             }
             Err(error) => {
                 let reworded = |text: &str| named.told(&as_argument(text));
-                let message = reworded(&input::message(&error));
+                let message = reworded(&error.to_string());
                 let unread = match &error {
                     DatasetError::Missing { .. } => Validation::unread(found, &message),
                     _ => Validation::unopened(found, &error).reworded(reworded),

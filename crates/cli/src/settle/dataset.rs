@@ -311,7 +311,7 @@ fn input(typed: &Typed, text: &str, probe: &dyn DatasetProbe) -> Result<Input, U
     let flag = typed.text("--custom-dataset-type");
     let declared = flag.and_then(|name| FileFormat::ALL.iter().copied().find(|format| format.name() == name));
     let Some(reference) = remote::reference(text) else {
-        let path = local_path(typed, text)?;
+        let path = local_path(typed, text, declared)?;
         let is_folder = path.is_dir();
         return Ok(Input { path, declared, block_size: None, is_folder });
     };
@@ -336,7 +336,7 @@ fn input(typed: &Typed, text: &str, probe: &dyn DatasetProbe) -> Result<Input, U
     })
 }
 
-fn local_path(typed: &Typed, text: &str) -> Result<PathBuf, UsageError> {
+fn local_path(typed: &Typed, text: &str, declared: Option<FileFormat>) -> Result<PathBuf, UsageError> {
     let path = PathBuf::from(text);
     let readable = std::fs::metadata(&path).and_then(|found| {
         if found.is_dir() {
@@ -348,10 +348,16 @@ fn local_path(typed: &Typed, text: &str) -> Result<PathBuf, UsageError> {
             Ok(())
         }
     });
-    readable.map_err(|error| UsageError::Input {
-        what: format!("{} {text}: cannot read it: {error}", typed.name("--input-file")),
-        fix: (error.kind() == std::io::ErrorKind::NotFound)
-            .then(|| "check the path; a relative one starts at the working directory".into()),
+    let name = typed.name("--input-file");
+    readable.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => UsageError::Input {
+            what: match declared {
+                Some(format) => format!("{name} {text} ({}): it does not exist", format.name()),
+                None => format!("{name} {text}: it does not exist"),
+            },
+            fix: Some(aiperf_dataset::CHECK_THE_PATH.into()),
+        },
+        _ => UsageError::Input { what: format!("{name} {text}: cannot read it: {error}"), fix: None },
     })?;
     Ok(path)
 }

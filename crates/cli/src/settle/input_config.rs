@@ -4,12 +4,11 @@
 
 use aiperf_config::{
     Arrival, Corpus, DatasetSource, LengthPair, Lengths, LoadMode, Normal, PhaseConfig, PublicDataset,
-    RunConfig, SyntheticMedia, Target, TokenizerSource, Ui, is_secret_pair,
+    RunConfig, SyntheticMedia, Target, TokenizerSource, Ui, is_secret_pair, shown_extras,
 };
 use aiperf_types::PhaseKind;
 use serde_json::{Map, Value, json};
 
-use super::pairs;
 use super::runtime::LEVELS;
 use super::{lengths, media};
 use crate::typed::Typed;
@@ -114,10 +113,7 @@ fn endpoint(typed: &Typed, config: &RunConfig) -> Value {
         .maybe("per_chunk_usage", typed.switch("--per-chunk-usage"))
         .maybe("uuid_and_strip", typed.switch("--uuid-and-strip"))
         .maybe("headers", headers)
-        .maybe(
-            "extra",
-            (!endpoint.extra_inputs.is_empty()).then(|| pairs::shown_extras(&endpoint.extra_inputs)),
-        )
+        .maybe("extra", (!endpoint.extra_inputs.is_empty()).then(|| shown_extras(&endpoint.extra_inputs)))
         .maybe("request_content_type", typed.has("--request-content-type").then_some("application/json"))
         .done()
 }

@@ -1,6 +1,6 @@
 //! `key:value` pairs: `--extra-inputs` and `--header`.
 
-use aiperf_config::{REDACTED, is_secret_pair, redact_text};
+use aiperf_config::{REDACTED, is_secret_pair, shown_extra, shown_extras};
 use serde_json::{Map, Number, Value};
 
 use crate::usage::UsageError;
@@ -11,37 +11,42 @@ pub(super) fn extra_inputs<'a>(
     arguments: impl Iterator<Item = &'a str>,
 ) -> Result<Map<String, Value>, UsageError> {
     let mut extra = Map::new();
+    let refuse = |value: &str, rule: String| UsageError::Value {
+        flag: name.into(),
+        value: value.into(),
+        rule,
+        similar: None,
+    };
     for argument in arguments {
-        let argument = argument.trim();
-        if argument.starts_with('{') {
-            let object: Map<String, Value> =
-                serde_json::from_str(argument).map_err(|error| UsageError::Value {
-                    flag: name.into(),
-                    value: argument.into(),
-                    rule: format!("one JSON object ({error})"),
-                    similar: None,
-                })?;
+        if argument.trim_start().starts_with('{') {
+            // What is no JSON cannot be told to have no credential in it.
+            let object = serde_json::from_str::<Map<String, Value>>(argument)
+                .map_err(|error| refuse("{…", format!("one JSON object ({error})")))?;
             extra.extend(object);
             continue;
         }
-        let mut rest = argument;
-        while !rest.is_empty() {
-            let (key, after) = split_pair(rest).ok_or_else(|| UsageError::Value {
-                flag: name.into(),
-                value: rest.into(),
-                rule: "key:value pairs; a value with a comma needs the JSON form '{\"key\":\"value\"}'"
-                    .into(),
-                similar: None,
-            })?;
-            // A template may hold commas: these two run to the end.
-            let whole = ["payload_template", "response_field"].contains(&key);
-            let (value, next) =
-                if whole { (after, "") } else { after.split_once(',').unwrap_or((after, "")) };
-            extra.insert(key.to_owned(), scalar(value.trim()));
-            rest = next.trim_start();
-        }
+        let pairs = split_extras(argument).map_err(|rest| {
+            let rule = "key:value pairs; a value with a comma needs the JSON form '{\"key\":\"value\"}'";
+            refuse(rest, rule.into())
+        })?;
+        extra.extend(pairs.into_iter().map(|(key, value)| (key.to_owned(), scalar(value.trim()))));
     }
     Ok(extra)
+}
+
+/// The pairs of an argument that is no JSON object; what is left of it where that is no pair.
+fn split_extras(argument: &str) -> Result<Vec<(&str, &str)>, &str> {
+    let mut pairs = Vec::new();
+    let mut rest = argument.trim();
+    while !rest.is_empty() {
+        let (key, after) = split_pair(rest).ok_or(rest)?;
+        // A template may hold commas: these two run to the end.
+        let whole = ["payload_template", "response_field"].contains(&key);
+        let (value, next) = if whole { (after, "") } else { after.split_once(',').unwrap_or((after, "")) };
+        pairs.push((key, value));
+        rest = next.trim_start();
+    }
+    Ok(pairs)
 }
 
 fn split_pair(text: &str) -> Option<(&str, &str)> {
@@ -158,38 +163,27 @@ pub(crate) fn redact_headers(argument: &str) -> String {
     }
 }
 
-/// Extra body keys as results record them: texts that look like credentials are hidden at every depth.
-pub(super) fn shown_extras(extras: &Map<String, Value>) -> Map<String, Value> {
-    let shown = |name: &str, value: &Value| match value {
-        Value::String(text) if is_secret_extra(name, text) => REDACTED.into(),
-        Value::Object(inner) => Value::Object(shown_extras(inner)),
-        other => other.clone(),
-    };
-    extras.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect()
-}
-
-fn is_secret_extra(name: &str, text: &str) -> bool {
-    is_secret_pair(&name.replace('_', "-"), text)
-}
-
-/// An argument of `--extra-inputs` for people to read: the same texts are hidden.
+/// An argument of `--extra-inputs` for people to read: what looks like a credential is hidden.
 pub(crate) fn redact_extras(argument: &str) -> String {
-    fn hide(extras: &Map<String, Value>, text: &mut String) {
-        for (name, value) in extras {
-            match value {
-                Value::String(secret) if is_secret_extra(name, secret) && !secret.is_empty() => {
-                    *text = text.replace(secret.as_str(), REDACTED);
-                }
-                Value::Object(inner) => hide(inner, text),
-                _ => {}
-            }
+    if argument.trim_start().starts_with('{') {
+        return match serde_json::from_str::<Map<String, Value>>(argument) {
+            Ok(extras) => match shown_extras(&extras) {
+                shown if shown == extras => argument.to_owned(),
+                shown => Value::Object(shown).to_string(),
+            },
+            Err(_) => REDACTED.to_owned(),
+        };
+    }
+    let Ok(pairs) = split_extras(argument) else { return REDACTED.to_owned() };
+    let shown = pairs.iter().map(|(key, value)| {
+        let typed = scalar(value.trim());
+        match shown_extra(key, &typed) {
+            shown if shown == typed => format!("{key}:{value}"),
+            Value::String(shown) => format!("{key}:{shown}"),
+            _ => format!("{key}:{REDACTED}"),
         }
-    }
-    let mut text = redact_text(argument);
-    if let Ok(extras) = extra_inputs("--extra-inputs", std::iter::once(argument)) {
-        hide(&extras, &mut text);
-    }
-    text
+    });
+    shown.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -226,6 +220,23 @@ mod tests {
         for argument in ["noColon", "a:1,b", ":1", "{\"a\":"] {
             let error = extra_inputs("--extra-inputs", [argument].into_iter()).unwrap_err().to_string();
             assert!(error.starts_with("--extra-inputs: expected"), "{error}");
+        }
+        let error = extra_inputs("-e", ["{\"password\": \"planted\""].into_iter()).unwrap_err().to_string();
+        assert!(!error.contains("planted"), "{error}");
+    }
+
+    #[test]
+    fn credentials_are_hidden_in_both_forms_and_all_else_stays_as_typed() {
+        for (argument, shown) in [
+            ("max_tokens:7,stop:\"a b\"", "max_tokens:7,stop:\"a b\""),
+            ("api_key:planted,max_tokens:7", "api_key:<redacted>,max_tokens:7"),
+            ("password:12345678", "password:<redacted>"),
+            ("note: sk-planted-0123456789 ", "note:<redacted>"),
+            ("callback:http://u:planted@h", "callback:http://<redacted>@h"),
+            ("{\"a\": 1, \"b\": [\"c\"]}", "{\"a\": 1, \"b\": [\"c\"]}"),
+            ("{\"api_key\": \"pl\\u0061nted\", \"a\": 1}", "{\"api_key\":\"<redacted>\",\"a\":1}"),
+        ] {
+            assert_eq!(redact_extras(argument), shown);
         }
     }
 

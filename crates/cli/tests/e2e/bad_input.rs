@@ -31,7 +31,7 @@ fn a_missing_file_is_named_with_its_flag() {
     refused(
         &Place::new(),
         "--input-file gone.jsonl --custom-dataset-type mooncake_trace",
-        &["--input-file", "gone.jsonl"],
+        &["--input-file", "gone.jsonl", "mooncake_trace"],
     );
 }
 
@@ -287,8 +287,11 @@ fn a_bad_record_found_later_ends_the_run_with_1_and_keeps_what_was_measured() {
             .run(MOCK, &format!("--input-file d.jsonl --custom-dataset-type {format} --concurrency 2 --request-count 1000000"))
             .with_code(1);
         assert!(ran.err.contains(&format!("d.jsonl:{bad}: ")), "{format}: {}", ran.err);
+        assert!(ran.out.contains("(ended early)") && !ran.out.contains("cancelled"), "{}", ran.out);
         let results = place.results();
-        results.assert_complete(true);
+        // Nobody cancelled it, and it is not the whole of it all the same.
+        results.assert_complete(false);
+        assert_eq!(results.summary()["is_complete"], false);
         results.assert_all_accounted_for();
         let reason = results.summary()["incomplete_reason"].as_str().unwrap().to_owned();
         assert!(reason.contains(&format!("d.jsonl:{bad}: ")), "{format}: {reason}");

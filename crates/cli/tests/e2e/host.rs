@@ -108,11 +108,16 @@ fn a_file_that_cannot_grow_ends_with_1_and_names_it() {
     // 300 blocks of 1024 bytes; the signal would end the program otherwise.
     let ran = in_shell(&place, "trap '' XFSZ; ulimit -f 300;", MOCK, flags, "").with_code(1);
     assert!(ran.err.contains("profile_export.jsonl") && ran.err.contains("--artifact-dir"), "{}", ran.err);
+    assert!(ran.err.contains("raise the limit of file sizes"), "{}", ran.err);
     // The report is there all the same, and the records end with a whole line.
     assert!(ran.out.contains("Request Latency"));
     let results = place.results();
     assert!(!results.records().is_empty());
     assert_eq!(results.summary()["request_count"]["avg"], 400.0);
+    // Nobody cancelled anything.
+    assert_eq!(results.summary()["was_cancelled"], false);
+    let marker = results.json(".aiperf_results_ready.json");
+    assert_eq!((&marker["was_cancelled"], &marker["partial"]), (&false.into(), &true.into()));
 }
 
 /// The real thing, where a file system may be mounted.
@@ -134,6 +139,9 @@ fn a_full_disk_ends_with_1_and_keeps_what_fits() {
     }
     let ran = ran.with_code(1);
     assert!(ran.err.contains("No space left") && ran.err.contains("small/out"), "{}", ran.err);
+    for line in ran.err.lines().filter(|line| line.contains("No space left")) {
+        assert!(line.contains("free space there, or choose another place with --artifact-dir"), "{line}");
+    }
     assert!(ran.out.contains("Request Latency"), "the report is on stdout whatever the disk says");
     assert!(!place.results().records().is_empty());
 }

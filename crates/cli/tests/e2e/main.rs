@@ -31,3 +31,4 @@ mod stored;
 mod support;
 mod tokenizers;
 mod trace_faults;
+mod warnings;

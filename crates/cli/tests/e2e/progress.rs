@@ -90,7 +90,8 @@ fn gpustack_6205_live_figures_on_a_pipe_and_the_final_ones_agree() {
         ran.err
     );
     let block = ran.err.split("[realtime 00:02 profiling]").nth(1).unwrap();
-    for part in ["rps=", "tput_in=", "tput_out=", "done=", "ok=", "err=0", "ttft", "itl", "e2e", "isl", "osl"]
+    for part in
+        ["rps=", "tput_in=", "tput_out=", "done=", "ok=", "err=0", "ttft", "itl", "e2e", "isl", "osl", "tot"]
     {
         assert!(block.contains(part), "no {part} in {block}");
     }

@@ -158,6 +158,73 @@ fn credentials_among_the_extra_body_keys_are_not_recorded() {
     );
 }
 
+/// Bodies are kept as they were sent. That there is a credential in them is said once, with the names of the files.
+#[test]
+fn files_that_hold_credentials_because_they_were_sent_are_named_once() {
+    let place = Place::new();
+    let url = format!("https://b.invalid/a.png?X-Amz-Date=1&X-Amz-Signature={}", SECRETS[1]);
+    place.write("d.jsonl", format!("{{\"text\": \"see\", \"image\": \"{url}\"}}\n").repeat(3));
+    let file = "--input-file d.jsonl --custom-dataset-type single_turn --request-count 3";
+    let key = format!("--extra-inputs upstream:{UNNAMED}");
+    for (flags, names, reasons) in [
+        (file.to_owned(), "inputs.json, and", "(a URL with a signature or a password)"),
+        (
+            format!("{file} --export-level raw"),
+            "inputs.json and profile_export_raw.jsonl, and",
+            "(a URL with a signature or a password)",
+        ),
+        (format!("--request-count 2 --isl 16 {key}"), "inputs.json, and", "(`upstream` of --extra-inputs)"),
+    ] {
+        let ran = place.run("mock://", &flags).with_code(0);
+        let said: Vec<&str> = ran.err.lines().filter(|line| line.contains("as they were sent")).collect();
+        assert_eq!(said.len(), 1, "{flags}: {}", ran.err);
+        assert!(said[0].contains(names) && said[0].contains(reasons), "{}", said[0]);
+        assert_hidden_but_as_sent(&[SECRETS[1], UNNAMED], &ran, &place.path("out"));
+    }
+    // Nothing to hide, nothing said.
+    let ran = place.run("mock://", "--request-count 2 --isl 16 --export-level raw").with_code(0);
+    assert!(!ran.err.contains("as they were sent"), "{}", ran.err);
+}
+
+/// The same as [`assert_hidden`] for all but the files that show requests as they were sent.
+#[track_caller]
+fn assert_hidden_but_as_sent(secrets: &[&str], ran: &Ran, dir: &Path) {
+    let files = (crate::support::Results { dir: dir.to_owned() }).files();
+    let others = files
+        .into_iter()
+        .filter(|name| !["inputs.json", "profile_export_raw.jsonl"].contains(&name.as_str()));
+    let texts = others.map(|name| std::fs::read(dir.join(name)).unwrap());
+    for text in texts.chain([ran.out.clone().into_bytes(), ran.err.clone().into_bytes()]) {
+        let text = String::from_utf8_lossy(&text).into_owned();
+        assert!(!secrets.iter().any(|secret| text.contains(secret)), "{text}");
+    }
+}
+
+/// A key that a blank has torn off its flag is no argument of its own that could be quoted.
+#[test]
+fn keys_torn_off_their_flag_are_not_repeated() {
+    let key = SECRETS[2];
+    for arguments in [
+        vec!["profile", "--model", "m", "--api-key=", key],
+        vec!["profile", "--model", "m", "--api-key", "Bearer", key],
+        vec!["profile", "--model", "m", "-H", "Authorization:", "Bearer", key, "--no-such-flag"],
+        vec!["profile", "--model", "m", "--streaming", SECRETS[0]],
+        vec!["profile", SECRETS[0], "--model", "m"],
+        vec!["validate", "auto", "x.jsonl", UNNAMED],
+        vec![UNNAMED],
+    ] {
+        let ran = Live::start(crate::support::aiperf().args(&arguments)).end().with_code(2);
+        for secret in [key, SECRETS[0], UNNAMED] {
+            assert!(!ran.err.contains(secret) && !ran.out.contains(secret), "{arguments:?}: {}", ran.err);
+        }
+        assert!(
+            ran.err.contains("<redacted>") || ran.err.contains("no-such-flag"),
+            "{arguments:?}: {}",
+            ran.err
+        );
+    }
+}
+
 /// Commands that take data refuse what is no data without repeating the secret in it.
 #[test]
 fn references_are_refused_without_their_secrets() {

@@ -38,13 +38,31 @@ fn a_valid_trace_is_one_line_and_an_invalid_one_lists_its_lines() {
     assert!(text(&refused.stderr).contains(&reason), "{reason}: {}", text(&refused.stderr));
 }
 
+/// What every command says of a file that is not there; `profile` says it in two lines, with the flag in front.
+const MISSING: &str =
+    "none.jsonl does not exist; check the path: a relative one starts at the working directory";
+
+#[test]
+fn a_missing_file_is_told_with_the_same_advice_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let anonymize = ["anonymize", "none.jsonl", "--output", "o"];
+    let said = text(&run(&anonymize, folder.path()).stderr);
+    assert!(said.contains(MISSING), "{said}");
+    let played = run(&[PLAYED, &["--input-file", "none.jsonl"]].concat(), folder.path());
+    assert_eq!(played.status.code(), Some(2));
+    let said = text(&played.stderr);
+    let (what, advice) = MISSING.split_once("; ").unwrap();
+    let what = what.replace("none.jsonl", "--input-file none.jsonl: it");
+    assert!(said.contains(&what) && said.contains(&format!("tip: {advice}")), "{said}");
+}
+
 #[test]
 fn what_cannot_be_looked_at_is_a_failure_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("bad.jsonl"), "{\"input_length\":4}\n{\"input_length\"\n").unwrap();
     std::fs::write(folder.path().join("odd.jsonl"), "{\"odd\":4}\n").unwrap();
     for (arguments, code, words) in [
-        (&["validate", "mooncake-trace", "none.jsonl"][..], 1, "none.jsonl is not a file"),
+        (&["validate", "mooncake-trace", "none.jsonl"][..], 1, MISSING),
         (
             &["validate", "auto", "odd.jsonl"],
             1,
@@ -52,7 +70,7 @@ fn what_cannot_be_looked_at_is_a_failure_in_one_line() {
         ),
         (&["validate", "mooncake_trac", "bad.jsonl"], 2, "did you mean mooncake_trace?"),
         (&["validate", "auto"], 2, "no input"),
-        (&["analyze-trace", "none.jsonl"], 1, "none.jsonl is not a file"),
+        (&["analyze-trace", "none.jsonl"], 1, MISSING),
         (&["analyze-trace", "bad.jsonl"], 1, "bad.jsonl:2: not valid JSON"),
         (&["analyze-trace"], 2, "no input"),
     ] {

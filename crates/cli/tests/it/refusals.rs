@@ -243,11 +243,22 @@ const REFUSED: &[(&str, &[&str])] = &[
         "--input-file @mooncake_hash.jsonl --dataset-sampling-strategy random",
         &["--dataset-sampling-strategy", "--no-fixed-schedule"],
     ),
+    // Before anything is fetched.
+    (
+        "--public-dataset librispeech --endpoint-type embeddings",
+        &["librispeech sends images, audio or video", "--endpoint-type embeddings", "--endpoint-type chat"],
+    ),
+    ("--public-dataset mmstar --endpoint-type completions", &["mmstar sends images", "takes one text"]),
+    ("--public-dataset aimo --endpoint-type nim-rankings", &["aimo has no query and passages"]),
+    (
+        "--public-dataset semianalysis_cc_traces_weka --endpoint-type completions",
+        &["sends lists of messages", "--endpoint-type completions takes one text"],
+    ),
     // Data.
     ("--custom-dataset-type mooncake_trace", &["--custom-dataset-type", "--input-file"]),
     ("--ignore-trace-delays", &["--ignore-trace-delays", "--input-file"]),
     ("--isl-block-size 16", &["--isl-block-size", "--input-file"]),
-    ("--input-file /no/such/file", &["--input-file", "/no/such/file", "No such file"]),
+    ("--input-file /no/such/file", &["--input-file", "/no/such/file", "does not exist", "check the path"]),
     ("--input-file hf://owner", &["Cannot use hf://owner: ", "<org>/<repo>"]),
     ("--input-file s3://b/key", &["Cannot use s3://b/key: ", "bucket name"]),
     ("--input-file https://u:planted@h/x?sig=planted", &["<redacted>", "user name"]),

@@ -106,7 +106,7 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
 
 fn open_table(path: &Path) -> Result<Arc<Table>, DatasetError> {
     if !path.exists() {
-        return Err(DatasetError::Missing { dataset: FORMAT.name().into(), path: path.to_owned() });
+        return Err(DatasetError::Missing { dataset: Some(FORMAT.name().into()), path: path.to_owned() });
     }
     check_one_file(&FORMAT, path)?;
     Table::open(path).map(Arc::new)

@@ -99,18 +99,37 @@ impl Table {
         }
     }
 
-    /// A row; nothing when a value is missing or is not what its column holds.
-    fn values(&self, row: &str) -> Option<Values> {
-        let cells = json::object(row, &self.columns()).ok()?;
-        let [time, input, output] = cells.map(|cell| json::string("", cell?).ok());
+    /// A row; the fault of the first value that is missing or is not what its column holds.
+    fn values(&self, row: &str) -> Result<Values, Fault> {
+        let cells = json::object(row, &self.columns())?;
+        let names = self.columns();
+        let text = |column: usize| match cells[column] {
+            Some(cell) => json::string(names[column], cell),
+            None => Err(Fault::new(
+                names[column],
+                "there is no value: the cell is empty, or the row has other cells than the header",
+            )),
+        };
+        let expected = |column: usize, what: &str, found: &str| {
+            Fault::new(names[column], format!("expected {what}, found {}", json::excerpt(found)))
+        };
+        let time = text(0)?;
         let time = match self.times {
             Times::Seconds => {
-                let seconds: f64 = time?.trim().parse().ok()?;
-                Time::Milliseconds(Some(seconds * 1000.0).filter(|time| time.is_finite())?)
+                let milliseconds = time.trim().parse::<f64>().ok().map(|seconds| seconds * 1000.0);
+                let finite = milliseconds.filter(|milliseconds| milliseconds.is_finite());
+                Time::Milliseconds(finite.ok_or_else(|| expected(0, "a number of seconds", &time))?)
             }
-            Times::Instants => Time::Nanoseconds(instant::nanoseconds(&time?)?),
+            Times::Instants => {
+                let instant = instant::nanoseconds(&time);
+                Time::Nanoseconds(instant.ok_or_else(|| expected(0, "a date with a time of day", &time))?)
+            }
         };
-        Some(Values { time, input: whole(input?.trim())?, output: whole(output?.trim())? })
+        let length = |column: usize| {
+            let text = text(column)?;
+            whole(text.trim()).ok_or_else(|| expected(column, "a whole number of tokens", &text))
+        };
+        Ok(Values { time, input: length(1)?, output: length(2)? })
     }
 }
 
@@ -140,12 +159,13 @@ impl Check for TableCheck {
         let tally = &mut found.tally;
         tally.rows_read += 1;
         tally.nothing_to_reshape = self.reshapes;
-        let Some(values) = self.table.values(text) else {
-            if tally.rows_unreadable == 0 {
-                tally.first_unreadable = found.line;
+        let values = match self.table.values(text) {
+            Ok(values) => values,
+            Err(fault) => {
+                tally.rows_unreadable += 1;
+                tally.first_unreadable.get_or_insert((found.line, fault));
+                return Ok(());
             }
-            tally.rows_unreadable += 1;
-            return Ok(());
         };
         let input_tokens = self.lengths.input(values.input, None).map_err(|fault| match &*fault.field {
             "input_length" => Fault::new(self.table.input, fault.rule),
@@ -174,7 +194,7 @@ struct TableRender {
 
 impl TableRender {
     fn values(&self, row: &str) -> Result<Values, Fault> {
-        self.table.values(row).ok_or_else(|| Fault::new("", "is no longer a row of numbers"))
+        self.table.values(row).map_err(|_| Fault::new("", "is no longer a row of numbers"))
     }
 }
 

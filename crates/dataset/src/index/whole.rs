@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
 use crate::growing::Appender;
+use crate::json::Fault;
 use crate::names::Names;
 use crate::record::{Arranged, Row, SessionKey};
 use crate::{DatasetError, Survey};
@@ -237,6 +238,15 @@ impl Reader {
             return DatasetError::Empty(format!("{path}: the file has no records; nothing can be sent"));
         }
         let tally = &self.found.tally;
+        if let Some((line, fault)) = &tally.first_unreadable
+            && tally.rows_unreadable == self.records
+        {
+            let rule = format!(
+                "{}; none of the {} row(s) can be read: correct the file, or name its type with --custom-dataset-type",
+                fault.rule, self.records
+            );
+            return self.fault(*line, Fault::new(fault.field.clone(), rule));
+        }
         let mut why = Vec::new();
         for (count, what) in [
             (tally.rows_unreadable, "row(s) cannot be read as numbers"),

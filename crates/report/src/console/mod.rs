@@ -2,6 +2,7 @@
 
 mod delivery;
 mod errors;
+mod known_errors;
 mod metrics;
 mod notices;
 mod overview;
@@ -24,9 +25,10 @@ const PRODUCT: &str = "AIPerf";
 /// Everything from the overview line to the load delivery, each section after a blank line.
 pub fn tables(results: &RunResults<'_>, width: usize, palette: Palette) -> String {
     type Section = fn(&RunResults<'_>, usize, Palette, &mut String);
-    const SECTIONS: [Section; 9] = [
+    const SECTIONS: [Section; 10] = [
         overview::incomplete,
         overview::line,
+        known_errors::explained,
         errors::table,
         metrics::on_request,
         metrics::groups,

@@ -20,7 +20,11 @@ pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String 
     }
     let duration = results.profiling().and_then(|phase| phase.summary.block(Metric::BenchmarkDuration)?.avg);
     if let Some(seconds) = duration {
-        let early = if results.was_cancelled { " (cancelled early)" } else { "" };
+        let early = match (&results.incomplete_reason, results.was_cancelled) {
+            (_, true) => " (cancelled early)",
+            (Some(_), false) => " (ended early)",
+            (None, false) => "",
+        };
         let _ = writeln!(out, "Benchmark Duration: {} sec{early}", with_thousands(seconds));
     }
     let log = results.log_file.as_deref().map(|path| ("Log File", path));
@@ -28,9 +32,10 @@ pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String 
     for (label, path) in files {
         let _ = writeln!(out, "{}: {}", palette.paint(Style::Green, label), absolute(path));
     }
-    if results.was_cancelled {
-        let note = "The run was cancelled early: its results cover only a part of it.";
-        out.push_str(&palette.paint(Style::Yellow, note));
+    if results.was_cancelled || results.incomplete_reason.is_some() {
+        let how = if results.was_cancelled { "was cancelled" } else { "ended" };
+        let note = format!("The run {how} early: its results cover only a part of it.");
+        out.push_str(&palette.paint(Style::Yellow, &note));
         out.push('\n');
     }
     out

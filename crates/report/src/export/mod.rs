@@ -8,7 +8,7 @@ mod summary_json;
 use std::io;
 use std::path::PathBuf;
 
-use crate::files::write_atomic;
+use crate::files::{remedy, write_atomic};
 use crate::names::{FileNames, READY_MARKER};
 use crate::results::{RunResults, WrittenFile};
 use crate::stale::remove_stale;
@@ -39,7 +39,7 @@ pub fn exports() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// An export that failed; the others were written all the same.
 #[derive(Debug, thiserror::Error)]
-#[error("{name} failed in {dir}: {source}", dir = dir.display())]
+#[error("{name} failed in {dir}: {source}; {remedy}", dir = dir.display(), remedy = remedy(source, "--artifact-dir"))]
 pub struct ExportFailure {
     /// Which export.
     pub name: &'static str,

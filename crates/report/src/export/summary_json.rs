@@ -87,9 +87,6 @@ pub(super) fn document(
             out.insert(metric.tag().into(), block_value(block));
         }
     }
-    if let Some(remote) = &results.config.remote {
-        out.insert("metadata".into(), json!({ "dataset": remote.provenance }));
-    }
     out.insert("input_config".into(), results.config.input_config.clone());
     out.insert(
         "run_info".into(),
@@ -145,6 +142,9 @@ pub(super) fn document(
     }
     if let Some(phase) = phase {
         additions(&mut out, phase)?;
+    }
+    if let Some(remote) = &results.config.remote {
+        out.insert("metadata".into(), json!({ "dataset": remote.provenance }));
     }
     Ok(out)
 }

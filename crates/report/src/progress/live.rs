@@ -26,6 +26,8 @@ pub struct LiveFigures {
     pub succeeded: u64,
     /// Of these, failed.
     pub failed: u64,
+    /// Input and output tokens of valid requests so far; absent where they are not counted.
+    pub total_tokens: [Option<u64>; 2],
     /// Distributions: short name, then percentiles; those without values are left out by the caller.
     pub rows: Vec<LiveRow>,
 }
@@ -67,6 +69,7 @@ impl LiveFigures {
             done,
             succeeded: now.valid,
             failed: now.failed,
+            total_tokens: [now.input_tokens, now.output_tokens].map(|tokens| Some(tokens).filter(|n| *n > 0)),
             rows: rows.collect(),
         }
     }
@@ -91,6 +94,15 @@ impl LiveFigures {
                 let _ = write!(out, " {}", row.unit);
             }
         }
+        if self.total_tokens.iter().any(Option::is_some) {
+            out.push_str("\n  tot    ");
+            for (name, tokens) in ["in", "out"].iter().zip(self.total_tokens) {
+                if let Some(tokens) = tokens {
+                    let _ = write!(out, " {name}={}", count(tokens));
+                }
+            }
+            out.push_str(" tokens");
+        }
         out
     }
 }
@@ -110,7 +122,7 @@ mod tests {
         );
         assert_eq!((figures.rate, figures.mean_rate, figures.output_token_rate), (4.0, 3.0, Some(80.0)));
         assert_eq!((figures.done, figures.succeeded, figures.failed), (30, 29, 1));
-        assert_eq!(figures.input_token_rate, None);
+        assert_eq!((figures.input_token_rate, figures.total_tokens), (None, [None, Some(500)]));
         let first = LiveFigures::since(None, &reading(9, 100), Duration::from_secs(5));
         assert_eq!((first.rate, first.mean_rate), (2.0, 2.0));
     }
@@ -125,12 +137,13 @@ mod tests {
             done: 1_200,
             succeeded: 1_199,
             failed: 1,
+            total_tokens: [Some(76_800), None],
             rows: vec![LiveRow { name: "ttft", unit: "ms", figures: vec![("p50", 20.126), ("p99", 31.0)] }],
         };
         assert_eq!(
             figures.block(PhaseKind::Profiling, Duration::from_secs(95)),
             "[realtime 01:35 profiling]\n  rps=12.50 (avg 12.00) tput_in=800.00/s done=1,200 ok=1,199 err=1\n  \
-             ttft    p50=20.13 p99=31.00 ms"
+             ttft    p50=20.13 p99=31.00 ms\n  tot     in=76,800 tokens"
         );
     }
 }

@@ -10,13 +10,15 @@ use aiperf_dataset::Dataset;
 use aiperf_load::{PhaseOutcome, StopCause};
 use aiperf_metrics::delivery::{LoadDelivery, Verdict, judge};
 use aiperf_metrics::{Context, Store, Window};
-use aiperf_report::{BranchStats, Palette, PhaseResults, RunResults, WrittenFile, console, export_all};
+use aiperf_report::{
+    BranchStats, Palette, PhaseResults, RunResults, WrittenFile, console, export_all, remedy,
+};
 use aiperf_types::PhaseKind;
 
 use super::{Run, RunEnd, context};
 use crate::compute::{Shared, origin};
 use crate::delivery::{Used, facts};
-use crate::error::remedy;
+use crate::inputs::Inputs;
 use crate::monitor::Monitor;
 use crate::notes;
 use crate::story;
@@ -53,6 +55,11 @@ impl Run<'_> {
             phases.push(phase);
         }
         let (written, mut failures) = close_files(&shared, dataset.as_ref());
+        let is_signed = [
+            ("Inputs JSON", shared.inputs.as_ref().is_some_and(Inputs::is_signed)),
+            ("Raw Records", shared.raw_is_signed.load(Ordering::Relaxed)),
+        ];
+        notes::credentials_as_sent(&log, &config.endpoint.extra_inputs, &written, &is_signed);
 
         let profiling = phases.iter().rev().find(|phase| phase.kind == PhaseKind::Profiling);
         let successes = profiling.map_or(0, |phase| phase.summary.valid_count);
@@ -65,7 +72,7 @@ impl Run<'_> {
             version: self.version,
             redactor: self.redactor,
             phases,
-            was_cancelled: stopped.is_some(),
+            was_cancelled: stopped.is_some_and(StopCause::is_cancellation),
             incomplete_reason: incomplete_reason(stopped, fault.as_deref()),
             token_source: self.token_source,
             written,
@@ -129,7 +136,7 @@ fn results(
         start: outcome.t0,
         end: outcome.end,
         summary,
-        was_cancelled: outcome.stopped.is_some(),
+        was_cancelled: outcome.stopped.is_some_and(StopCause::is_cancellation),
         sent_count: outcome.tally.sent,
         in_flight_cancelled_count: outcome.counts.cut,
         branches: outcome.branches.map(|counts| BranchStats {
@@ -164,7 +171,10 @@ fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec
         match inputs.finish(dataset, &shared.format, || shared.control.stopped().is_none()) {
             Ok(path) => written.push(WrittenFile { label: "Inputs JSON", path }),
             Err(error) => {
-                failures.push(format!("Inputs JSON: cannot write inputs.json: {error}; {}", remedy(&error)));
+                failures.push(format!(
+                    "Inputs JSON: cannot write inputs.json: {error}; {}",
+                    remedy(&error, "--artifact-dir")
+                ));
             }
         }
     }

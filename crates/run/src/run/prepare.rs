@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use aiperf_clock::now;
 use aiperf_config::{DatasetSource, ExportLevel, RunConfig};
@@ -109,6 +109,7 @@ impl<'a> Run<'a> {
                 tokenizer,
                 template,
                 server_token_counts: endpoint.use_server_token_count,
+                per_chunk_usage: endpoint.per_chunk_usage && endpoint.use_server_token_count,
                 once: Once::default(),
                 log: Arc::clone(&log),
             },
@@ -117,6 +118,7 @@ impl<'a> Run<'a> {
             inputs,
             records,
             raw: raw_records,
+            raw_is_signed: AtomicBool::new(false),
             http_trace: config.output.http_trace,
             redactor: redactor.clone(),
             control: Arc::clone(&control),

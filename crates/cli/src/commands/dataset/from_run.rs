@@ -144,7 +144,7 @@ fn tell(converted: &Converted, folder: &Path, output: &Path) {
     }
     talk.push_str("The command that replays it:\n");
     print::err(&talk);
-    print::out(&format!("{}\n", quote::words(&arguments)));
+    print::out(&format!("{}\n", quote::joined(&arguments)));
 }
 
 /// The arguments that replay a trace against the server of the run.

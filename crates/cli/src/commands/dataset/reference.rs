@@ -96,7 +96,7 @@ pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -
         if let Some(size) = plan.block_size {
             words.extend(["--isl-block-size".into(), size.to_string()]);
         }
-        line("from here", &crate::quote::words(&words));
+        line("from here", &crate::quote::joined(&words));
     }
     line(
         "fixed schedule",

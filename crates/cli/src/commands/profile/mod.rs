@@ -11,17 +11,17 @@ use crate::remote::{Anywhere, public, tokenizers};
 use crate::settle::{Note, Settled, settle};
 use crate::typed::Typed;
 use crate::usage::UsageError;
-use crate::{help, print};
+use crate::{help, print, quote};
 
 pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
     if matches.get_flag(help::ALL) {
         print::out(&help::profile(help::Detail::All));
         return ExitStatus::Success;
     }
-    let typed = match Typed::read(matches, arguments) {
+    let typed = match Typed::read(matches, arguments.clone()) {
         Ok(typed) => typed,
         Err(error) => {
-            print::err(&error.report());
+            print::err(&quote::hidden(&error.report(), &arguments));
             return ExitStatus::Usage;
         }
     };
@@ -37,7 +37,7 @@ pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
     let Settled { mut config, mut notes } = match settle(&typed, &environment, &data) {
         Ok(settled) => settled,
         Err(error) => {
-            print::err(&error.report());
+            print::err(&typed.hidden(&error.report()));
             return match (&error, data.failure()) {
                 (UsageError::Source(error), _) => error.into(),
                 (_, Some(error)) => (&error).into(),

@@ -10,7 +10,7 @@ use aiperf_synthesize::agentic::{
 use clap::{Arg, ArgMatches, Command, value_parser};
 use serde_json::Value;
 
-use super::super::{input, patience::Patience};
+use super::super::{input, output, patience::Patience};
 
 use crate::exit::{ExitStatus, Failure};
 use crate::print;
@@ -211,10 +211,8 @@ impl Folder {
         let time: String = utc[..19].chars().filter(char::is_ascii_digit).collect();
         let name = format!("{stem}_{}-{}", &time[..8], &time[8..]);
         let hidden = parent.join(format!(".{name}.{}.tmp", std::process::id()));
-        fs::create_dir_all(&hidden).map_err(|error| {
-            let text = format!("cannot make a folder in {}: {error}; see --output", parent.display());
-            Failure::new(text, ExitStatus::Failure)
-        })?;
+        fs::create_dir_all(&hidden)
+            .map_err(|error| output::broken(format!("a folder in {}", parent.display()), &error))?;
         Ok(Folder { parent: parent.to_owned(), name, hidden, published: false })
     }
 
@@ -223,8 +221,7 @@ impl Folder {
     }
 
     fn cannot_write(&self, error: &io::Error) -> Failure {
-        let text = format!("cannot write in {}: {error}; see --output", self.parent.display());
-        Failure::new(text, ExitStatus::Failure)
+        output::broken(format!("in {}", self.parent.display()), error)
     }
 
     fn text(&self, file: &str, text: &str) -> Result<(), Failure> {

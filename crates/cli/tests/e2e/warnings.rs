@@ -1,0 +1,73 @@
+//! What is said once because the figures do not show it.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::{Echo, Live, Mock, Place, Ran, http};
+
+#[track_caller]
+fn assert_said_once(ran: &Ran, words: &str) {
+    assert_eq!(ran.err.matches(words).count(), 1, "{words}: {}", ran.err);
+}
+
+#[test]
+fn more_reasoning_than_output_is_told() {
+    let body = serde_json::json!({
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 4, "completion_tokens": 3, "completion_tokens_details": {"reasoning_tokens": 5}},
+    });
+    let server =
+        Echo::start(move |_| http("200 OK", "Content-Type: application/json\r\n", &body.to_string()));
+    let place = Place::new();
+    let url = format!("http://127.0.0.1:{}", server.port);
+    let ran = place.run(&url, "--use-server-token-count --request-count 3 --isl 8").with_code(0);
+    assert_said_once(&ran, "more reasoning tokens than completion tokens");
+    let summary = place.results().summary();
+    assert_eq!(summary["reasoning_token_count"]["avg"], 5.0);
+    assert!(summary.get("output_token_count").is_none(), "{summary}");
+}
+
+#[test]
+fn a_first_event_that_does_not_say_what_it_holds_is_told() {
+    let stream = |usage: &str| {
+        let chunk = |delta: &str, usage: &str| {
+            format!(
+                "data: {{\"object\":\"chat.completion.chunk\",\"choices\":[{{\"index\":0,\"delta\":{delta}}}]{usage}}}\n\n"
+            )
+        };
+        let end = "data: {\"object\":\"chat.completion.chunk\",\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":6}}\n\ndata: [DONE]\n\n";
+        [&chunk("{\"content\":\"a b\"}", usage), &chunk("{\"content\":\" c\"}", ""), end].concat()
+    };
+    let flags = "--streaming --use-server-token-count --per-chunk-usage --request-count 3 --isl 8";
+    for (usage, told) in
+        [("", 1), (",\"usage\":{\"completion_tokens\":6}", 1), (",\"usage\":{\"completion_tokens\":4}", 0)]
+    {
+        let stream = stream(usage);
+        let server = Echo::start(move |_| http("200 OK", "Content-Type: text/event-stream\r\n", &stream));
+        let ran = Place::new().run(&format!("http://127.0.0.1:{}", server.port), flags).with_code(0);
+        let words = "does not say how many tokens the first event of an answer holds";
+        assert_eq!(ran.err.matches(words).count(), told, "{usage}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_recorded_schedule_that_was_not_kept_is_told() {
+    let place = Place::new();
+    let row = |index: u32| {
+        format!("{{\"timestamp\": {}, \"input_length\": 8, \"output_length\": 2}}\n", index * 50)
+    };
+    place.write("d.jsonl", (0..40).map(row).collect::<String>());
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2")]);
+    let flags = "--input-file d.jsonl --custom-dataset-type mooncake_trace";
+    let live = Live::start(&mut place.profile(&mock.url(), flags));
+    mock.until(|stats| stats.requests >= 3);
+    live.signal(Signal::STOP);
+    // Longer than what is left of the schedule: the last rows are late however soon the stop came.
+    std::thread::park_timeout(Duration::from_secs(3));
+    live.signal(Signal::CONT);
+    let ran = live.end().with_code(0);
+    assert_said_once(&ran, "the recorded schedule was not kept");
+    assert_eq!(place.results().summary()["replay_sched_degraded"]["avg"], 1.0);
+}
