@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::media::SyntheticMedia;
-use crate::{AgentReplay, CacheBust, FileFormat, Lengths, RandomStyle, TraceReplay};
+use crate::{AgentReplay, CacheBust, FileFormat, InputColumns, Lengths, RandomStyle, TraceReplay};
 
 /// A normal distribution of whole numbers, drawn by SY-11.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -177,6 +177,8 @@ pub struct FileDataset {
     pub format: FileFormat,
     /// Whether the format was detected.
     pub detected: bool,
+    /// Where fields of the format are, if not under their own names.
+    pub columns: InputColumns,
     /// Draws of a random pool; conversations to load otherwise.
     pub entries: Option<u64>,
     /// Tokens per hash block.
@@ -204,6 +206,7 @@ impl FileDataset {
             path: path.into(),
             format,
             detected: false,
+            columns: InputColumns::default(),
             entries: None,
             block_size: None,
             ignore_trace_delays: false,

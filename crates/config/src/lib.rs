@@ -2,6 +2,7 @@
 //! rooms downstream read it and never reject any of it.
 
 mod cache_bust;
+mod columns;
 mod credential;
 mod dataset;
 mod endpoint;
@@ -17,6 +18,7 @@ mod signed;
 mod tuning;
 
 pub use cache_bust::CacheBust;
+pub use columns::InputColumns;
 pub use credential::{basic_credential, secrets_of_path, secrets_of_url};
 pub use dataset::{
     Corpus, DatasetConfig, DatasetSource, FileDataset, Normal, PublicDataset, Sampling, Synthesis,

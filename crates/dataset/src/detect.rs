@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use aiperf_config::FileFormat;
+use aiperf_config::{FileFormat, InputColumns};
 use serde_json::Value;
 
 use crate::formats::{self, Files, Format, Near};
@@ -11,12 +11,14 @@ use crate::look::{Look, Seen};
 use crate::{DatasetError, Place};
 
 /// A format found by looking at a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// The format.
     pub format: FileFormat,
     /// Whether its first record carries the time that makes a fixed schedule of a run.
     pub timed: bool,
+    /// Where its fields are: as it was said, or under common names.
+    pub columns: InputColumns,
 }
 
 /// What times the first record of a file carries.
@@ -30,21 +32,51 @@ pub struct Timing {
     pub promotes: bool,
 }
 
-/// Finds the format of `path` by its first record. A type that exists and is not built yet is
-/// [`DatasetError::NotBuilt`]; none, or several that fit, is [`DatasetError::Undetected`].
-pub fn detect(path: &Path) -> Result<Detected, DatasetError> {
-    let look = Look::at(path)?;
-    let format = one_that_fits(&look)?;
-    if !format.is_built() {
-        return Err(DatasetError::NotBuilt {
-            what: format!("{}: the dataset type {}", path.display(), format.name()),
-            help: "convert it to mooncake_trace, single_turn or multi_turn".into(),
-        });
+/// Finds the format of `path`, some of whose columns may hold fields of other names, by its first record. None, or
+/// several that fit, is [`DatasetError::Undetected`]; what fits none is looked at once more for fields under common
+/// names.
+pub fn detect(path: &Path, columns: &InputColumns) -> Result<Detected, DatasetError> {
+    let look = Look::named(path, columns)?;
+    if let Some(format) = one_that_fits(&look, columns)? {
+        return Ok(Detected::new(format, &look, columns.clone()));
     }
-    Ok(Detected { format: format.format, timed: format.promotes && (format.times)(&look).timestamp })
+    let common = if columns.is_empty() { under_common_names(&look)? } else { None };
+    common.ok_or_else(|| nothing_fits(&look))
 }
 
-fn one_that_fits(look: &Look) -> Result<&'static Format, DatasetError> {
+impl Detected {
+    fn new(format: &Format, look: &Look, columns: InputColumns) -> Detected {
+        let timed = format.promotes && (format.times)(look).timestamp;
+        Detected { format: format.format, timed, columns }
+    }
+}
+
+/// The first format whose fields a record has under names that they are often given. Times have no unit there, and
+/// whole bodies are no rows of fields: neither is guessed at.
+fn under_common_names(look: &Look) -> Result<Option<Detected>, DatasetError> {
+    let Some((_, record)) = look.record() else { return Ok(None) };
+    if record.keys().any(|key| key.contains("timestamp") || ["model", "messages"].contains(&key.as_str())) {
+        return Ok(None);
+    }
+    for format in formats::formats() {
+        let found = format.common_names.iter().filter_map(|(field, names)| {
+            let name = names.iter().find(|name| record.contains_key(**name))?;
+            (!record.contains_key(*field)).then_some((*field, *name))
+        });
+        let Ok(columns) = InputColumns::new(found) else { continue };
+        if columns.is_empty() {
+            continue;
+        }
+        let named = Look::named(&look.path, &columns)?;
+        if (format.fits)(format, &named) {
+            return Ok(Some(Detected::new(format, &named, columns)));
+        }
+    }
+    Ok(None)
+}
+
+/// The format that a first record fits; `None` where it fits none.
+fn one_that_fits(look: &Look, columns: &InputColumns) -> Result<Option<&'static Format>, DatasetError> {
     let path = look.path.display();
     match &look.seen {
         Seen::Blank => {
@@ -61,7 +93,7 @@ fn one_that_fits(look: &Look) -> Result<&'static Format, DatasetError> {
         Seen::Record(_, record) => {
             if let Some(format) = record.get("type").and_then(Value::as_str).and_then(formats::named) {
                 return if (format.fits)(format, look) {
-                    Ok(format)
+                    Ok(Some(format))
                 } else {
                     Err(DatasetError::Undetected(format!(
                         "{path}: the first record says \"type\": \"{name}\", but {name} cannot handle it; correct the \
@@ -73,15 +105,17 @@ fn one_that_fits(look: &Look) -> Result<&'static Format, DatasetError> {
         }
         Seen::Folder | Seen::Line(_) | Seen::Foreign | Seen::Columns(_) => {}
     }
-    let mut fits = formats::formats().iter().filter(|format| (format.fits)(format, look));
+    let mut fits = formats::formats()
+        .iter()
+        .filter(|format| format.check_columns(columns).is_ok() && (format.fits)(format, look));
     match (fits.next(), fits.next()) {
-        (Some(format), None) => Ok(format),
+        (Some(format), None) => Ok(Some(format)),
         (Some(one), Some(other)) => Err(DatasetError::Undetected(format!(
             "{path}: its first record fits {} as well as {}; name the type with --custom-dataset-type",
             one.name(),
             other.name()
         ))),
-        (None, _) => Err(nothing_fits(look)),
+        (None, _) => Ok(None),
     }
 }
 
@@ -110,9 +144,14 @@ fn nothing_fits(look: &Look) -> DatasetError {
         Some((format, place, fault)) => {
             let field =
                 if fault.field.is_empty() { String::new() } else { format!("field `{}`: ", fault.field) };
+            let columns = if format.fields.is_empty() {
+                ""
+            } else {
+                ", and columns of other names with --input-columns FIELD=COLUMN"
+            };
             format!(
                 "{path}: no dataset type fits its first record; the nearest is {}, and {place}{field}{}; correct that, or \
-                 {name}",
+                 {name}{columns}",
                 format.name(),
                 fault.rule
             )
@@ -159,11 +198,15 @@ fn nearest(look: &Look, document: Option<&str>) -> Option<(&'static Format, Stri
     Some((format, place, (near.fault)(document.unwrap_or(line))?))
 }
 
-/// What times the first record of `path`, a file of `format`, carries. Nothing for formats without times, and
-/// for files whose first record is no object: opening such a file says what is wrong with it.
-pub fn first_record_timing(path: &Path, format: FileFormat) -> Result<Timing, DatasetError> {
+/// What times the first record of `path`, a file of `format`, carries, whose fields are in these columns. Nothing for
+/// formats without times, and for files whose first record is no object: opening such a file says what is wrong with it.
+pub fn first_record_timing(
+    path: &Path,
+    format: FileFormat,
+    columns: &InputColumns,
+) -> Result<Timing, DatasetError> {
     let format = formats::format(format);
     formats::check_one_file(format, path)?;
-    let times = (format.times)(&Look::at(path)?);
+    let times = (format.times)(&Look::named(path, columns)?);
     Ok(Timing { timestamp: times.timestamp, delay: times.delay, promotes: format.promotes })
 }

@@ -31,14 +31,6 @@ pub enum DatasetError {
     /// No format, or more than one, fits the first record.
     #[error("{0}")]
     Undetected(String),
-    /// The format, or a way of storing it, is known but not built yet.
-    #[error("{what} is not supported yet by this version{}", hint(.help))]
-    NotBuilt {
-        /// The format or file kind.
-        what: String,
-        /// What to do instead; may be empty.
-        help: String,
-    },
     /// The dataset as a whole does not go with an option, an endpoint or a schedule.
     #[error("{0}")]
     Unsuitable(String),
@@ -55,10 +47,6 @@ pub enum DatasetError {
 
 fn named(dataset: Option<&str>) -> String {
     dataset.map_or_else(String::new, |dataset| format!("dataset {dataset}: "))
-}
-
-fn hint(help: &str) -> String {
-    if help.is_empty() { String::new() } else { format!("; {help}") }
 }
 
 /// A record that breaks a rule, and where.

@@ -24,7 +24,7 @@ mod weka_trace;
 use std::path::Path;
 use std::sync::Arc;
 
-use aiperf_config::{Corpus, FileFormat};
+use aiperf_config::{Corpus, FileFormat, InputColumns};
 
 use crate::json::Fault;
 use crate::look::Look;
@@ -63,6 +63,11 @@ pub struct Format {
     pub(crate) ranks: bool,
     /// The options that act on it, of those that do not act on every file.
     pub options: &'static [&'static str],
+    /// The fields of a record that may be under other names in a file; none where they are those of one program, or
+    /// where whole bodies are sent.
+    pub fields: &'static [&'static str],
+    /// Names under which fields are found in files that nobody said more of.
+    pub(crate) common_names: &'static [(&'static str, &'static [&'static str])],
     /// Whether what is seen of a path fits; never a matter of reading all of it.
     pub(crate) fits: fn(&Format, &Look) -> bool,
     /// Which times the first record carries.
@@ -71,8 +76,8 @@ pub struct Format {
     pub(crate) folder: Folder,
     /// What is said of files that do not fit and are like it.
     pub(crate) near: Option<Near>,
-    /// Makes a dataset of it; absent as long as it is not built.
-    pub(crate) open: Option<Open>,
+    /// Makes a dataset of it.
+    pub(crate) open: Open,
 }
 
 /// What files that are meant to be of a format have, and what keeps them from being so.
@@ -120,8 +125,8 @@ pub(crate) enum Folder {
 }
 
 impl Format {
-    /// A format that is not built, without times and options: where entries start from.
-    pub(crate) const fn new(format: FileFormat, files: Files, record: &'static str) -> Format {
+    /// A format without times and options: where entries start from.
+    pub(crate) const fn new(format: FileFormat, files: Files, record: &'static str, open: Open) -> Format {
         Format {
             format,
             record,
@@ -137,22 +142,19 @@ impl Format {
             block_size: None,
             corpus: None,
             options: &[],
+            fields: &[],
+            common_names: &[],
             fits: |_, _| false,
             times: |_| FirstTimes { timestamp: false, delay: false },
             folder: Folder::Never,
             near: None,
-            open: None,
+            open,
         }
     }
 
     /// The name on the command line.
     pub const fn name(&self) -> &'static str {
         self.format.name()
-    }
-
-    /// Whether this version can read it.
-    pub const fn is_built(&self) -> bool {
-        self.open.is_some()
     }
 
     /// Whether folders of it are read.
@@ -163,6 +165,22 @@ impl Format {
     /// Whether `option`, one that does not act on every file, acts on it.
     pub fn takes(&self, option: &str) -> bool {
         self.options.contains(&option)
+    }
+
+    /// What keeps columns from being fields of this format.
+    pub fn check_columns(&self, columns: &InputColumns) -> Result<(), String> {
+        let name = self.name();
+        match columns.pairs().find(|(field, _)| !self.fields.contains(field)) {
+            None => Ok(()),
+            Some(_) if self.fields.is_empty() => Err(format!(
+                "--input-columns says which columns hold the fields of records, and those of {name} have names of their \
+                 own; leave it out"
+            )),
+            Some((field, column)) => Err(format!(
+                "--input-columns {field}={column}: {name} has no field `{field}`; its fields are {}",
+                self.fields.join(", ")
+            )),
+        }
     }
 }
 
@@ -224,35 +242,12 @@ pub(crate) fn named(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name() == name)
 }
 
-const fn later() -> usize {
-    let (mut count, mut at) = (0, 0);
-    while at < TABLE.len() {
-        count += !TABLE[at].is_built() as usize;
-        at += 1;
-    }
-    count
-}
-
 /// Names of all formats.
 pub const NAMES: &[&str] = &{
     let mut names = [""; TABLE.len()];
     let mut at = 0;
     while at < TABLE.len() {
         names[at] = TABLE[at].name();
-        at += 1;
-    }
-    names
-};
-
-/// Names of the formats that are for a later version.
-pub const LATER_NAMES: &[&str] = &{
-    let mut names = [""; later()];
-    let (mut count, mut at) = (0, 0);
-    while at < TABLE.len() {
-        if !TABLE[at].is_built() {
-            names[count] = TABLE[at].name();
-            count += 1;
-        }
         at += 1;
     }
     names

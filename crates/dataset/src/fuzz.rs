@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Synthesis};
+use aiperf_config::{
+    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, InputColumns, Synthesis,
+};
 use aiperf_tokenize::Tokenizer;
 
 use crate::media::picture::Picture;
@@ -76,23 +78,28 @@ pub fn fuzz_detect(bytes: &[u8]) {
     let endings: &[&str] = if columnar { &[".parquet"] } else { &[".jsonl", ".json", ".parquet"] };
     for ending in endings {
         with_file(bytes, ending, |path| {
-            let _ = crate::detect(path);
+            let _ = crate::detect(path, &InputColumns::default());
             for format in FileFormat::ALL {
                 if !columnar || matches!(format, FileFormat::BasetenTrace | FileFormat::MooncakeTrace) {
-                    let _ = crate::first_record_timing(path, *format);
+                    let _ = crate::first_record_timing(path, *format, &InputColumns::default());
                 }
             }
         });
     }
 }
 
-/// Reads the records of a file of `bytes`, as lines and as rows below a header.
+/// Reads the records of a file of `bytes`, as lines, as lines with other keys, and as rows below a header.
 ///
 /// # Panics
 /// When a record is another one when it is read again at its place.
 pub fn fuzz_records(bytes: &[u8]) {
     with_file(bytes, ".txt", |path| {
-        for file in [SourceFile::open(path, true), SourceFile::open_table(path)] {
+        let names = InputColumns::new([("text", "prompt"), ("a", "text")]).unwrap_or_default();
+        for file in [
+            SourceFile::open(path, true),
+            SourceFile::open(path, true).map(|file| file.with_names(&names)),
+            SourceFile::open_table(path, &InputColumns::default()),
+        ] {
             let Ok(file) = file else { continue };
             let Ok(mut records) = Records::new(&file) else { continue };
             let mut last = None;

@@ -4,9 +4,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use aiperf_config::InputColumns;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use crate::parquet::write_string;
 
 /// A rule that a record breaks; whoever read the record adds the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,6 +101,42 @@ impl<'de> serde::Deserialize<'de> for Keys {
             }
         }
         deserializer.deserialize_map(KeysVisitor)
+    }
+}
+
+/// Writes an object with the names of fields as its keys; `false`, and nothing of use in `out`, where `text` is none.
+pub(crate) fn rename(text: &str, names: &InputColumns, out: &mut String) -> bool {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    out.clear();
+    out.push('{');
+    let renamed =
+        deserializer.deserialize_map(RenameVisitor { names, out }).and_then(|()| deserializer.end()).is_ok();
+    out.push('}');
+    renamed
+}
+
+struct RenameVisitor<'o> {
+    names: &'o InputColumns,
+    out: &'o mut String,
+}
+
+impl<'de> Visitor<'de> for RenameVisitor<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            if self.out.len() > 1 {
+                self.out.push(',');
+            }
+            write_string(&self.names.field_of(&key), self.out);
+            self.out.push(':');
+            self.out.push_str(map.next_value::<&'de RawValue>()?.get());
+        }
+        Ok(())
     }
 }
 
@@ -345,6 +384,18 @@ mod tests {
         assert_eq!(fields(text, &["a", "b", "c"]).unwrap().unwrap(), [Some("[3, 4]"), Some("\"t\""), None]);
         assert_eq!(fields("[1]", &["a"]).unwrap(), None);
         assert!(object("[1]", &["a"]).unwrap_err().rule.contains("must be a JSON object, found a list"));
+    }
+
+    #[test]
+    fn keys_are_renamed_and_values_stay_as_they_are_written() {
+        let mut out = String::new();
+        let names = InputColumns::new([("b", "a\n")]).unwrap();
+        assert!(rename(r#" {"a\n" : 1e3 , "x": {"a\n": [ 2 ]}, "ü": "\ud83d\ude00"} "#, &names, &mut out));
+        assert_eq!(out, r#"{"b":1e3,"x":{"a\n": [ 2 ]},"ü":"\ud83d\ude00"}"#);
+        assert!(rename("{}", &names, &mut out) && out == "{}");
+        for text in ["[1]", "{\"a\": 1", "{\"a\": 1} 2", ""] {
+            assert!(!rename(text, &names, &mut out), "{text}");
+        }
     }
 
     #[test]

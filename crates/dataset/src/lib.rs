@@ -50,7 +50,7 @@ use aiperf_types::{BranchPlan, Conversation};
 pub use detect::{Detected, Timing, detect, first_record_timing};
 pub use error::{CHECK_THE_PATH, DatasetError, Invalid, Place};
 pub use facts::{Survey, TurnFacts};
-pub use formats::{Files, Format, LATER_NAMES, NAMES, format, formats};
+pub use formats::{Files, Format, NAMES, format, formats};
 pub use from_run::{Converted, PhaseChoice, from_run};
 pub use note::{Note, NoteLevel};
 pub use open::{open, open_until};

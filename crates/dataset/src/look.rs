@@ -5,9 +5,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aiperf_config::InputColumns;
 use serde_json::{Map, Value};
 
 use crate::DatasetError;
+use crate::json;
 use crate::parquet::Table;
 use crate::record::{Found, LineFormat};
 use crate::source::{Coding, Columns, SourceFile, coding, files_of, read_error, reader, shards_of};
@@ -47,6 +49,11 @@ pub(crate) enum Seen {
 impl Look {
     /// Looks at `path`: at the first record of a file, or of the first shard of a folder of parquet shards.
     pub(crate) fn at(path: &Path) -> Result<Look, DatasetError> {
+        Look::named(path, &InputColumns::default())
+    }
+
+    /// The same for data some of whose columns hold fields of other names.
+    pub(crate) fn named(path: &Path, names: &InputColumns) -> Result<Look, DatasetError> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => DatasetError::Missing { dataset: None, path: path.to_owned() },
             _ => DatasetError::io(path, &error),
@@ -55,16 +62,19 @@ impl Look {
             |seen, table| Look { path: path.to_owned(), seen, line: 1, table, document: OnceCell::new() };
         if metadata.is_dir() {
             return Ok(match shards_of(path)? {
-                Some(shards) => look(first_row(&Arc::new(Table::open(&path.join(&shards.read[0]))?))?, None),
+                Some(shards) => {
+                    let first = Table::named(&path.join(&shards.read[0]), names)?;
+                    look(first_row(&Arc::new(first))?, None)
+                }
                 None => look(Seen::Folder, None),
             });
         }
         if matches!(coding(path)?, Coding::Parquet | Coding::Arrow) {
-            let table = Arc::new(Table::open(path)?);
+            let table = Arc::new(Table::named(path, names)?);
             return Ok(look(first_row(&table)?, Some(table)));
         }
         let (seen, line) = first_line(path)?;
-        Ok(Look { line, ..look(seen, None) })
+        Ok(Look { line, ..look(seen.with_fields(names), None) })
     }
 
     /// The first record and its text.
@@ -94,7 +104,7 @@ impl Look {
     /// Whether the first line, which is no JSON, names all of `columns`.
     pub(crate) fn has_columns(&self, columns: &[&str]) -> bool {
         let Seen::Line(line) = &self.seen else { return false };
-        let found: Vec<&str> = line.split(',').map(|column| column.trim().trim_matches('"')).collect();
+        let found: Vec<&str> = columns_of(line).collect();
         columns.iter().all(|column| found.contains(column))
     }
 
@@ -137,6 +147,40 @@ impl Look {
     /// The first file, by name, of a folder and the folders in it that `keep` keeps.
     pub(crate) fn first_below(&self, keep: fn(&Path) -> bool) -> Option<Look> {
         Look::at(&first_below(&self.path, keep, 0)?).ok().filter(|_| self.is_folder())
+    }
+}
+
+impl Seen {
+    /// The same with fields under the names of formats.
+    fn with_fields(self, names: &InputColumns) -> Seen {
+        match self {
+            seen if names.is_empty() => seen,
+            Seen::Record(line, record) => {
+                let mut renamed = String::new();
+                match json::rename(&line, names, &mut renamed) {
+                    true => record_of(renamed),
+                    false => Seen::Record(line, record),
+                }
+            }
+            Seen::Line(line) => Seen::Line(
+                columns_of(&line).map(|column| names.field_of(column)).collect::<Vec<_>>().join(","),
+            ),
+            seen => seen,
+        }
+    }
+}
+
+/// The names of columns in the first line of a table.
+fn columns_of(line: &str) -> impl Iterator<Item = &str> {
+    line.split(',').map(|column| column.trim().trim_matches('"'))
+}
+
+/// What a line of text is.
+fn record_of(line: String) -> Seen {
+    match serde_json::from_str::<Value>(&line) {
+        Ok(Value::Object(record)) => Seen::Record(line, record),
+        Ok(_) => Seen::Value,
+        Err(_) => Seen::Line(line),
     }
 }
 
@@ -183,12 +227,7 @@ fn first_line(path: &Path) -> Result<(Seen, u64), DatasetError> {
         return Ok((Seen::Blank, number));
     }
     let Ok(line) = String::from_utf8(line.to_vec()) else { return Ok((Seen::Foreign, number)) };
-    let seen = match serde_json::from_str::<Value>(&line) {
-        Ok(Value::Object(record)) => Seen::Record(line, record),
-        Ok(_) => Seen::Value,
-        Err(_) => Seen::Line(line),
-    };
-    Ok((seen, number))
+    Ok((record_of(line), number))
 }
 
 /// The first row of a columnar file as a record.

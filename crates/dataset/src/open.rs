@@ -1,6 +1,6 @@
 //! From a configuration to a dataset.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aiperf_config::{Corpus, DatasetConfig, DatasetSource, FileDataset as FileConfig, Sampling};
@@ -11,7 +11,9 @@ use crate::index::{Rules, index};
 use crate::look::has_extension;
 use crate::parquet::Table;
 use crate::record::{Check, LineFormat};
-use crate::source::{Coding, Columns, SourceFile, coding, files_below, files_of, shard_notes, shards_of};
+use crate::source::{
+    Coding, Columns, SourceFile, check_keys, coding, files_below, files_of, shard_notes, shards_of,
+};
 use crate::{Dataset, DatasetError, Note, OpenContext, Place, Stop, public, synthetic};
 
 /// More files than this in one folder are not what a folder format is for.
@@ -50,13 +52,7 @@ fn open_file(
 ) -> Result<Arc<dyn Dataset>, DatasetError> {
     let opening = Opening { format: format(file.format), file, config, context, finish };
     opening.check_options()?;
-    match opening.format.open {
-        Some(open) => open(opening),
-        None => Err(DatasetError::NotBuilt {
-            what: format!("{}: the dataset type {}", file.path.display(), file.format.name()),
-            help: "convert it to mooncake_trace, single_turn or multi_turn".into(),
-        }),
-    }
+    (opening.format.open)(opening)
 }
 
 /// What a format opens a dataset with.
@@ -98,11 +94,7 @@ impl Opening<'_> {
         let path = &self.file.path;
         if !self.is_folder()? {
             self.check_coding(path)?;
-            return Ok(Sources {
-                files: Arc::new([SourceFile::open(path, true)?]),
-                is_folder: false,
-                notes: Vec::new(),
-            });
+            return Ok(Sources { files: Arc::new([self.file(path)?]), is_folder: false, notes: Vec::new() });
         }
         let paths = self.files_of_folder(path)?;
         let mut files = Vec::with_capacity(paths.len());
@@ -111,6 +103,13 @@ impl Opening<'_> {
             files.push(SourceFile::open(file, false)?);
         }
         Ok(Sources { files: files.into(), is_folder: true, notes: Vec::new() })
+    }
+
+    /// Opens a file of lines.
+    fn file(&self, path: &Path) -> Result<SourceFile, DatasetError> {
+        let file = SourceFile::open(path, true)?.with_names(&self.file.columns);
+        check_keys(&file)?;
+        Ok(file)
     }
 
     fn is_folder(&self) -> Result<bool, DatasetError> {
@@ -124,7 +123,7 @@ impl Opening<'_> {
         Ok(metadata.is_dir())
     }
 
-    fn files_of_folder(&self, path: &Path) -> Result<Vec<std::path::PathBuf>, DatasetError> {
+    fn files_of_folder(&self, path: &Path) -> Result<Vec<PathBuf>, DatasetError> {
         let name = self.format.name();
         let paths = match self.format.folder {
             Folder::Files(keep) => files_of(path, keep)?,
@@ -188,7 +187,8 @@ impl Opening<'_> {
             Err(_) => return Ok(None),
         };
         check_count(path, paths.len())?;
-        let tables = paths.iter().map(|path| Table::open(path).map(Arc::new)).collect::<Result<_, _>>()?;
+        let table = |path: &PathBuf| Table::named(path, &self.file.columns).map(Arc::new);
+        let tables = paths.iter().map(table).collect::<Result<_, _>>()?;
         let columns = Arc::new(Columns::new(tables, keys)?);
         let files = paths
             .iter()
@@ -215,7 +215,7 @@ impl Opening<'_> {
             self.files_of_folder(path)?;
         }
         self.check_coding(path)?;
-        let file = SourceFile::open_table(path)?;
+        let file = SourceFile::open_table(path, &self.file.columns)?;
         let names = file.header().map_or(&[][..], |header| header.names());
         if names.is_empty() {
             return Err(DatasetError::Empty(format!(
@@ -236,6 +236,7 @@ impl Opening<'_> {
         if self.limit() == 0 {
             return Err(DatasetError::Empty("--num-dataset-entries is 0: nothing can be sent".into()));
         }
+        self.format.check_columns(&file.columns).map_err(DatasetError::Unsuitable)?;
         if file.block_size.is_some() && !self.format.takes("--isl-block-size") && !file.detected {
             return refuse(format!(
                 "--isl-block-size sets the block size of traces; {name} has no blocks, leave it out"

@@ -4,6 +4,7 @@
 mod coding;
 mod columns;
 mod csv;
+mod fields;
 mod head;
 mod lines;
 mod records;
@@ -15,11 +16,13 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use aiperf_config::InputColumns;
 use coding::{BOM, decompress, open};
 
 pub(crate) use coding::{Coding, coding, coding_of, read_error, reader};
 pub(crate) use columns::Columns;
 pub(crate) use csv::Header;
+pub(crate) use fields::{check_columns, check_keys};
 pub use head::{Beginning, beginning, decoded_head, whole_lines};
 pub(crate) use lines::Lines;
 pub(crate) use records::Records;
@@ -55,6 +58,8 @@ pub(crate) struct SourceFile {
     pub(crate) path: PathBuf,
     store: Store,
     layout: Layout,
+    /// Where fields are, if not under their own names.
+    names: InputColumns,
 }
 
 impl SourceFile {
@@ -65,12 +70,12 @@ impl SourceFile {
             Coding::Plain => Store::Path,
             _ => decompress(path)?,
         };
-        Ok(SourceFile { path: path.to_owned(), store, layout: Layout::Lines })
+        Ok(SourceFile { path: path.to_owned(), store, layout: Layout::Lines, names: InputColumns::default() })
     }
 
-    /// Opens a file of rows below a row of column names.
-    pub(crate) fn open_table(path: &Path) -> Result<SourceFile, DatasetError> {
-        let mut file = SourceFile::open(path, true)?;
+    /// Opens a file of rows below a row of column names, some of which may stand for others.
+    pub(crate) fn open_table(path: &Path, names: &InputColumns) -> Result<SourceFile, DatasetError> {
+        let mut file = SourceFile::open(path, true)?.with_names(names);
         file.layout = Layout::Csv(Header::read(&file)?);
         Ok(file)
     }
@@ -81,6 +86,8 @@ impl SourceFile {
             path: path.to_owned(),
             store: Store::None,
             layout: Layout::Columns(Arc::clone(columns), number),
+            // The columns have the names of fields already.
+            names: InputColumns::default(),
         }
     }
 
@@ -108,6 +115,7 @@ impl SourceFile {
                 header.record(&text, &mut record);
                 record
             }
+            _ if !self.names.is_empty() => self.with_fields(&text, &mut String::new()).to_owned(),
             _ => text,
         }))
     }
@@ -139,7 +147,11 @@ impl SourceFile {
     /// Whether some record may have `key`.
     pub(crate) fn may_have(&self, key: &str) -> Result<bool, DatasetError> {
         match &self.layout {
-            Layout::Lines => self.contains(format!("\"{key}\"").as_bytes()),
+            Layout::Lines => {
+                let key = self.names.column_of(key);
+                // Other names can be written in several ways.
+                Ok(!key.is_ascii() || self.contains(format!("\"{key}\"").as_bytes())?)
+            }
             Layout::Csv(header) => Ok(header.names().iter().any(|name| name == key)),
             Layout::Columns(columns, number) => Ok(columns.may_have(*number, key)),
         }

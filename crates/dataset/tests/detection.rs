@@ -5,7 +5,7 @@ mod common;
 use std::io::Write as _;
 
 use aiperf_config::FileFormat;
-use aiperf_dataset::{DatasetError, Detected, Timing, detect, first_record_timing};
+use aiperf_dataset::{DatasetError, Timing};
 use common::*;
 
 #[test]
@@ -30,14 +30,14 @@ fn built_formats_are_recognised() {
         ("sagemaker_capture.jsonl", FileFormat::SagemakerDataCapture, true),
         ("speed_bench/qualitative.jsonl", FileFormat::SpeedBenchQualitative, false),
     ] {
-        assert_eq!(detect(&data(name)).unwrap(), Detected { format, timed }, "{name}");
+        assert_eq!(detect(&data(name)).unwrap(), detected(format, timed), "{name}");
     }
 }
 
 #[test]
 fn a_trace_without_times_is_not_timed() {
     let (_folder, path) = written("d.jsonl", r#"{"input_length": 5, "timestamp": null}"#);
-    assert_eq!(detect(&path).unwrap(), Detected { format: FileFormat::MooncakeTrace, timed: false });
+    assert_eq!(detect(&path).unwrap(), detected(FileFormat::MooncakeTrace, false));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn recorded_agents_are_recognised_in_files_and_folders() {
         ("tracelab.jsonl", FileFormat::Tracelab, true),
         ("weka_trace.json", FileFormat::WekaTrace, true),
     ] {
-        assert_eq!(detect(&data(name)).unwrap(), Detected { format, timed }, "{name}");
+        assert_eq!(detect(&data(name)).unwrap(), detected(format, timed), "{name}");
     }
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(data("weka_trace.json"), folder.path().join("a.json")).unwrap();
@@ -92,7 +92,7 @@ fn other_values_of_type_are_ignored() {
         "d.jsonl",
         r#"{"type": "search", "chat_id": 1, "timestamp": 0.5, "input_length": 5, "output_length": 3}"#,
     );
-    assert_eq!(detect(&path).unwrap(), Detected { format: FileFormat::BailianTrace, timed: true });
+    assert_eq!(detect(&path).unwrap(), detected(FileFormat::BailianTrace, true));
 }
 
 /// A file of a split fits the type of the split and those of all its categories.

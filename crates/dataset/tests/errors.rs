@@ -52,7 +52,7 @@ fn files(format: FileFormat) -> Files {
 
 #[test]
 fn empty_files_are_named() {
-    for format in built().filter(|format| files(*format) != Files::Parquet) {
+    for format in every_format().filter(|format| files(*format) != Files::Parquet) {
         for text in ["", "\n  \n", "\u{feff}\n"] {
             let (_folder, path) = written("d.jsonl", text);
             let error = load(&path, format).err().unwrap();
@@ -65,7 +65,7 @@ fn empty_files_are_named() {
 #[test]
 fn text_must_be_utf8() {
     // The first line of a table is its columns, which are other ones here.
-    for format in built().filter(|format| matches!(files(*format), Files::Jsonl | Files::Json)) {
+    for format in every_format().filter(|format| matches!(files(*format), Files::Jsonl | Files::Json)) {
         let (_folder, path) = written("d.jsonl", b"{\"text\": \"\xff\xfe\"}\n");
         let message = load(&path, format).err().unwrap().to_string();
         assert!(message.contains("not valid UTF-8") && message.contains("d.jsonl"), "{format:?}: {message}");
@@ -78,7 +78,7 @@ fn a_missing_path_is_named_with_the_dataset_and_what_to_do() {
         "no/such/trace.jsonl does not exist; check the path: a relative one starts at the working directory";
     let declared = load("no/such/trace.jsonl", FileFormat::MooncakeTrace).err().unwrap();
     assert_eq!(declared.to_string(), format!("dataset mooncake_trace: {missing}"));
-    let detected = aiperf_dataset::detect(Path::new("no/such/trace.jsonl")).unwrap_err();
+    let detected = detect(Path::new("no/such/trace.jsonl")).unwrap_err();
     assert_eq!(detected.to_string(), missing);
 }
 

@@ -181,7 +181,7 @@ fn burst_gpt_rows_are_requests_and_rows_that_are_no_numbers_are_counted() {
 fn tables_may_be_quoted_reordered_and_have_windows_line_ends() {
     let text = "\u{feff}\"Response tokens\",\"Model, big\",Timestamp,Request tokens\r\n3,\"a, \"\"b\"\"\",1.5,5.0\r\n\r\n4,x,2,\r\n";
     let (_folder, path) = written("d.csv", text);
-    assert_eq!(aiperf_dataset::detect(&path).unwrap().format, FileFormat::BurstGptTrace);
+    assert_eq!(detect(&path).unwrap().format, FileFormat::BurstGptTrace);
     let dataset = schedule(&path, FileFormat::BurstGptTrace).unwrap();
     assert_eq!(dataset.len().known(), 1);
     assert_eq!(dataset.build(0).unwrap().turns[0].max_tokens, Some(3));

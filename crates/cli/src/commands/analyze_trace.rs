@@ -45,6 +45,7 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(u32).range(1..))
                 .help("Tokens of a hash block [default: that of the type]"),
         )
+        .arg(input::columns_argument())
         .arg(Arg::new("output").long("output-file").value_name("FILE").help("Write the report as JSON, too"))
         .arg(
             Arg::new("format")
@@ -78,13 +79,15 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
     let path = text("place").or_else(|| text("input"));
     let path =
         path.ok_or_else(|| Failure::usage("no input; name a file or folder: aiperf analyze-trace INPUT"))?;
+    let columns = input::columns(matches).map_err(Failure::usage)?;
     let declared = text("type").map(input::format_named).transpose().map_err(Failure::usage)?;
     let environment = Environment::of_process();
     let tokenizer = text("tokenizer").map(|name| tokenizers::open(&environment, name)).transpose()?;
     let named = Named::bring(path, declared, &environment)?;
     let failed_at = |error: &DatasetError| failed(named.told(&own_flags(&error.to_string())));
     let asked = matches.get_one::<u32>("block-size").copied().or(named.block_size);
-    let file = input::file(named.path(), named.format, asked).map_err(|error| failed_at(&error))?;
+    let file = input::file(named.path(), named.format, asked, &columns).map_err(|error| failed_at(&error))?;
+    input::tell_columns(&columns, &file);
     let found = file.format;
     let refused = if format(found).takes("--isl-block-size") { blocks_fault(file.clone()) } else { None };
     let survey = Survey::figures();

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use aiperf_config::redact_text;
+use aiperf_config::{InputColumns, redact_text};
 use aiperf_dataset::{CHECK_THE_PATH, Dataset, DatasetError, Place, RawRecords, Survey};
 use aiperf_report::AtomicFile;
 use aiperf_synthesize::anonymize::{AnonymizeError, Anonymizer, Request, Totals};
@@ -164,7 +164,9 @@ enum Source {
 /// Opens a dataset that was read to its end without a fault.
 fn data(path: &Path, declared: Option<aiperf_config::FileFormat>) -> Result<Arc<dyn Dataset>, Failure> {
     let survey = Survey::new(1);
-    let file = input::file(path, declared, None).map_err(|error| unreadable(path, &error))?;
+    let file = input::file(path, declared, None, &InputColumns::default())
+        .map_err(|error| unreadable(path, &error))?;
+    input::tell_columns(&InputColumns::default(), &file);
     let opened = input::survey(file, &survey);
     if let Ok(dataset) = &opened {
         dataset.wait_for(u64::MAX);
@@ -200,10 +202,6 @@ fn unreadable(path: &Path, error: &DatasetError) -> Failure {
             )
         }
         DatasetError::Empty(_) => format!("{shown}: has no record"),
-        DatasetError::NotBuilt { .. } => format!(
-            "{shown}: this version cannot read this type, or this kind of file; convert it to mooncake_trace, \
-             single_turn or multi_turn"
-        ),
         _ => format!("{shown}: cannot be used as it is; aiperf validate says why (and may quote it)"),
     })
 }

@@ -36,12 +36,11 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let as_json = text("format") == Some("json");
     let Some(asked) = text("name") else {
-        let built = || formats().iter().filter(|format| format.is_built());
         print::out(&if as_json {
-            let formats: Vec<Value> = built().map(facts).collect();
+            let formats: Vec<Value> = formats().iter().map(facts).collect();
             format!("{:#}\n", json!({"formats": formats, "public_datasets": public::all_facts()}))
         } else {
-            list(built()) + &public::list() + "\naiperf datasets NAME says all about one\n"
+            list() + &public::list() + "\naiperf datasets NAME says all about one\n"
         });
         return ExitStatus::Success;
     };
@@ -49,10 +48,6 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let Some(format) = formats().iter().find(|format| format.name() == plain) else {
         return public::details(asked, &plain, as_json);
     };
-    if !format.is_built() {
-        print::err(&format!("error: the format {} is not supported yet by this version\n", format.name()));
-        return ExitStatus::Usage;
-    }
     print::out(&if as_json { format!("{:#}\n", facts(format)) } else { details(format) });
     ExitStatus::Success
 }
@@ -105,14 +100,15 @@ fn facts(format: &Format) -> Value {
         "trace": format.trace,
         "parquet": format.parquet || format.files == Files::Parquet,
         "options": format.options,
+        "fields": format.fields,
     })
 }
 
 const HEADINGS: [&str; 6] = ["name", "files", "one record is", "block", "corpus", "trace"];
 
-fn list<'a>(formats: impl Iterator<Item = &'a Format>) -> String {
+fn list() -> String {
     let mut rows = vec![HEADINGS.map(str::to_owned)];
-    rows.extend(formats.map(|format| {
+    rows.extend(formats().iter().map(|format| {
         [
             format.name().to_owned(),
             files(format),
@@ -165,6 +161,12 @@ fn details(format: &Format) -> String {
     for option in format.options {
         _ = writeln!(text, "  {option}");
     }
+    if !format.fields.is_empty() {
+        text.push_str("fields that --input-columns finds under other names:\n");
+        for field in format.fields {
+            _ = writeln!(text, "  {field}");
+        }
+    }
     text
 }
 
@@ -174,16 +176,22 @@ mod tests {
 
     #[test]
     fn the_list_has_every_format_that_can_be_read() {
-        let text = list(formats().iter().filter(|format| format.is_built()));
+        let text = list();
         for format in formats() {
-            assert_eq!(
-                text.lines().any(|line| line.split(' ').next() == Some(format.name())),
-                format.is_built()
-            );
+            assert!(text.lines().any(|line| line.split(' ').next() == Some(format.name())));
         }
         let json = facts(aiperf_dataset::format(aiperf_config::FileFormat::BailianTrace));
         assert_eq!(json["block_size"], 16);
         assert_eq!(json["files"], "JSONL, Parquet");
+    }
+
+    #[test]
+    fn fields_are_listed_where_they_can_be_found_under_other_names() {
+        for format in formats() {
+            assert_eq!(format.takes("--input-columns"), !format.fields.is_empty(), "{}", format.name());
+            let text = details(format);
+            assert!(format.fields.iter().all(|field| text.contains(&format!("\n  {field}\n"))), "{text}");
+        }
     }
 
     #[test]

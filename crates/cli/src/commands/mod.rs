@@ -14,7 +14,7 @@ pub mod profile;
 pub mod synthesize;
 pub mod validate;
 
-pub(crate) use input::{faults, first_record};
+pub(crate) use input::{common_names, faults, first_record};
 
 use std::ffi::OsString;
 

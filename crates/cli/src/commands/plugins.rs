@@ -28,8 +28,8 @@ const CATEGORIES: [Category; 9] = [
         name: "custom-dataset-loader",
         about: "Formats of --input-file (--custom-dataset-type)",
         entries: || {
-            let built = aiperf_dataset::formats().iter().filter(|format| format.is_built());
-            built
+            aiperf_dataset::formats()
+                .iter()
                 .map(|format| Entry {
                     name: format.name(),
                     line: format!("One record is {}", format.record),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use aiperf_analyze::{Validation, validate};
-use aiperf_config::{FileFormat, redact_text};
+use aiperf_config::{FileFormat, InputColumns, redact_text};
 use aiperf_dataset::{DatasetError, Survey};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -47,6 +47,7 @@ pub(crate) fn command() -> Command {
                 .value_parser(value_parser!(u32).range(1..))
                 .help("Tokens of a hash block [default: that of the type]"),
         )
+        .arg(input::columns_argument())
         .arg(
             Arg::new("format")
                 .long("format")
@@ -76,7 +77,12 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     // Invariant: it has a default.
     let most = matches.get_one::<u32>("max-errors").map_or(10, |most| *most as usize);
     let block_size = matches.get_one::<u32>("block-size").copied();
-    let asked = Asked { block_size, most, as_json: text("format") == Some("json") };
+    let as_json = text("format") == Some("json");
+    let columns = match input::columns(matches) {
+        Ok(columns) => columns,
+        Err(message) => return usage(&message),
+    };
+    let asked = Asked { block_size, columns, most, as_json };
     let named = match Named::bring(path, declared, &Environment::of_process()) {
         Ok(named) => named,
         Err(error) => {
@@ -90,6 +96,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
 /// What was asked for.
 struct Asked {
     block_size: Option<u32>,
+    columns: InputColumns,
     /// Findings to show.
     most: usize,
     as_json: bool,
@@ -100,7 +107,8 @@ impl Asked {
         let path = named.path();
         let block_size = self.block_size.or(named.block_size);
         let mut found = named.format;
-        let checked = input::file(path, named.format, block_size).and_then(|file| {
+        let checked = input::file(path, named.format, block_size, &self.columns).and_then(|file| {
+            input::tell_columns(&self.columns, &file);
             let survey = Survey::new(self.most);
             let format = file.format;
             found = Some(format);

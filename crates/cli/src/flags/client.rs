@@ -11,4 +11,11 @@ pub(super) const FLAGS: &[Flag] = &[
         .value("IP")
         .ours()
         .help("Local addresses to send from, used in turn: each has its own range of ports"),
+    Flag::new("--input-columns", &["--input-columns"], Group::Client, Kind::Texts)
+        .value("FIELD=COLUMN")
+        .ours()
+        .help(
+            "Columns of --input-file, or keys of its records, that hold fields of the format under other names, as \
+             text=question,output_length=max_tokens; aiperf datasets NAME lists the fields",
+        ),
 ];

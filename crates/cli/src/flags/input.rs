@@ -10,7 +10,7 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::new("--hf-subset", &["--hf-subset"], Group::Input, Kind::Text).value("NAME").help("Read this subset of --public-dataset, not the one it is known for"),
     Flag::new("--hf-weka-dataset", &["--hf-weka-dataset"], Group::Input, Kind::Text).value("OWNER/NAME").help("Send the weka traces of this repository of the Hub; selects --public-dataset weka_hf"),
     Flag::new("--dataset-filter", &["--dataset-filter"], Group::Input, Kind::Texts).value("KEY=VALUE").default("[]").help("Keep only the sessions of exgentic and exgentic_v2 that have this harness, source_model or benchmark; repeatable"),
-    Flag::new("--custom-dataset-type", &["--custom-dataset-type"], Group::Input, Kind::Text).value("TYPE").one_of(aiperf_dataset::NAMES).later(Later::MoreFormats, aiperf_dataset::LATER_NAMES).help("Format of --input-file; found by looking at the first record if not given"),
+    Flag::new("--custom-dataset-type", &["--custom-dataset-type"], Group::Input, Kind::Text).value("TYPE").one_of(aiperf_dataset::NAMES).help("Format of --input-file; found by looking at the first record if not given"),
     Flag::new("--ignore-trace-delays", &["--ignore-trace-delays"], Group::Input, Kind::Switch).default("False").help("Drop the recorded times and delays of a trace"),
     Flag::new("--use-think-time-only", &["--use-think-time-only"], Group::Input, Kind::Switch).default("False").help("Wait for the recorded think time of weka_trace and tracelab requests, not on their recorded schedule"),
     Flag::new("--max-context-length", &["--max-context-length"], Group::Input, Kind::Count { min: 1 }).value("TOKENS").help("Leave out weka_trace sessions that need more context; with exgentic, warn of requests that do"),

@@ -220,8 +220,6 @@ pub enum Later {
     MoreEndpoints,
     /// Readiness probes and server hooks.
     ServerHooks,
-    /// Further dataset formats.
-    MoreFormats,
     /// The replay of agentic traces.
     AgenticReplay,
     /// Configuration files.
@@ -262,7 +260,6 @@ impl Later {
         match self {
             Later::MoreEndpoints => "further endpoint types, several servers and other connection strategies",
             Later::ServerHooks => "readiness probes and server hooks",
-            Later::MoreFormats => "further dataset formats",
             Later::AgenticReplay => "the replay of agentic traces",
             Later::ConfigFiles => "configuration files",
             Later::Goodput => "goodput and time slices",

@@ -17,7 +17,7 @@ impl Formats for Table {
         let format = of_name(name)?;
         let entry = aiperf_dataset::format(format);
         let single = format == FileFormat::BasetenTrace;
-        entry.is_built().then(|| Format {
+        Some(Format {
             name: entry.name(),
             parquet: match (entry.parquet, single) {
                 (false, _) => Parquet::No,

@@ -11,7 +11,7 @@ mod view;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
-use aiperf_config::{DatasetSource, FileFormat, RemoteDataset, RunConfig};
+use aiperf_config::{DatasetSource, FileFormat, InputColumns, RemoteDataset, RunConfig};
 use aiperf_dataset::{Beginning, whole_lines};
 use aiperf_source::{Ask, Plan, Problem, Provenance, Reference, Settings, SourceError, Sources, Stop};
 
@@ -57,7 +57,7 @@ pub(crate) fn quiet_sources(environment: &Environment) -> Result<(Sources, Signa
 pub(crate) fn promotes(sources: &Sources, plan: &Plan) -> Result<Option<bool>, SourceError> {
     let Some(format) = plan.format.and_then(formats::of_name) else { return Ok(None) };
     let fetched = OnceCell::new();
-    let timing = timing(sources, plan, &fetched, format)?;
+    let timing = timing(sources, plan, &fetched, format, &InputColumns::default())?;
     Ok(timing.ok().map(|timing| timing.promotes && timing.timestamp))
 }
 
@@ -123,10 +123,10 @@ impl<'a> Anywhere<'a> {
             None => fetch(&remote.sources, plan)?,
         };
         if !file.detected {
-            check_first_record(plan, view.path(), file.format, file.block_size)?;
+            check_first_record(plan, view.path(), file.format, file.block_size, &file.columns)?;
         }
         if remote.must_be_timed.get() {
-            check_times(plan, view.path(), file.format)?;
+            check_times(plan, view.path(), file.format, &file.columns)?;
         }
         provenance.detected(file.format.name());
         view.path().clone_into(&mut file.path);
@@ -155,6 +155,7 @@ fn timing(
     plan: &Plan,
     fetched: &OnceCell<Fetched>,
     format: FileFormat,
+    columns: &InputColumns,
 ) -> Result<Result<Timing, String>, SourceError> {
     const STEPS: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
     // What all data of a format have in common needs no look.
@@ -167,7 +168,7 @@ fn timing(
     let columnar = plan.files().next().is_some_and(|(name, _)| is_columnar(name));
     if columnar {
         let first = sources.fetch_first(plan)?;
-        return Ok(Files.first_record_timing(&first.path, format));
+        return Ok(Files.first_record_timing(&first.path, format, columns));
     }
     for most in STEPS {
         let leading = sources.leading(plan, most)?;
@@ -176,36 +177,48 @@ fn timing(
             break;
         };
         if let Some(head) = whole_lines(&text, lines_of_record(format), leading.whole) {
-            return Ok(with_head(head, |path| Files.first_record_timing(path, format)));
+            return Ok(with_head(head, |path| Files.first_record_timing(path, format, columns)));
         }
         if leading.whole {
             break;
         }
     }
     let fetched = once(fetched, sources, plan)?;
-    Ok(Files.first_record_timing(fetched.view.path(), format))
+    Ok(Files.first_record_timing(fetched.view.path(), format, columns))
 }
 
 impl DatasetProbe for Anywhere<'_> {
-    fn detect(&self, path: &Path) -> Result<Found, String> {
-        let Some(remote) = self.remote.get() else { return Files.detect(path) };
+    fn detect(&self, path: &Path, columns: &InputColumns) -> Result<Found, String> {
+        let Some(remote) = self.remote.get() else { return Files.detect(path, columns) };
         let fetched = self.told(remote.fetched())?;
-        let mut found = Files.detect(fetched.view.path())?;
+        let mut found = Files.detect(fetched.view.path(), columns)?;
         // Columns make a schedule only where somebody says that they are a trace.
         let by_name = remote.plan.files().next().is_some_and(|(name, _)| is_columnar(name));
         found.promotes &= !by_name && !holds_columns(fetched.view.path());
         Ok(found)
     }
 
-    fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
-        match self.remote.get() {
-            Some(remote) => self.told(timing(&remote.sources, &remote.plan, &remote.fetched, format))?,
-            None => Files.first_record_timing(path, format),
-        }
+    fn first_record_timing(
+        &self,
+        path: &Path,
+        format: FileFormat,
+        columns: &InputColumns,
+    ) -> Result<Timing, String> {
+        let Some(remote) = self.remote.get() else {
+            return Files.first_record_timing(path, format, columns);
+        };
+        self.told(timing(&remote.sources, &remote.plan, &remote.fetched, format, columns))?
     }
 
-    fn recorded_times(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
-        let Some(remote) = self.remote.get() else { return Files.first_record_timing(path, format) };
+    fn recorded_times(
+        &self,
+        path: &Path,
+        format: FileFormat,
+        columns: &InputColumns,
+    ) -> Result<Timing, String> {
+        let Some(remote) = self.remote.get() else {
+            return Files.first_record_timing(path, format, columns);
+        };
         remote.must_be_timed.set(true);
         Ok(Timing { timestamp: true, ..Timing::default() })
     }
@@ -249,8 +262,9 @@ pub(crate) fn check_first_record(
     path: &Path,
     format: FileFormat,
     block_size: Option<u32>,
+    columns: &InputColumns,
 ) -> Result<(), SourceError> {
-    let first = |path: &Path| crate::commands::first_record(path, format, block_size);
+    let first = |path: &Path| crate::commands::first_record(path, format, block_size, columns);
     let fault = match beginning(path, format) {
         Some(Beginning::Endless) => "its first record does not end within 64 MiB".to_owned(),
         // What is right in the first record is so whatever follows; the rest is not decompressed for it.
@@ -300,8 +314,13 @@ fn head_of(path: &Path, most: usize) -> Option<Vec<u8>> {
 }
 
 /// Whether the first record has a time, for a run that was told to go by it.
-fn check_times(plan: &Plan, path: &Path, format: FileFormat) -> Result<(), SourceError> {
-    let what = match Files.first_record_timing(path, format) {
+fn check_times(
+    plan: &Plan,
+    path: &Path,
+    format: FileFormat,
+    columns: &InputColumns,
+) -> Result<(), SourceError> {
+    let what = match Files.first_record_timing(path, format, columns) {
         Ok(timing) if timing.timestamp => return Ok(()),
         Ok(timing) => format!(
             "--fixed-schedule needs recorded times, and its first record ({}) has no timestamp{}",

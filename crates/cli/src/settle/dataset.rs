@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aiperf_config::{
     CacheBust, Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
-    FixedSchedule, Normal, Sampling, Tuning, redact_text,
+    FixedSchedule, InputColumns, Normal, Sampling, Tuning, redact_text,
 };
 use aiperf_source::Ask;
 
@@ -13,6 +13,7 @@ use super::endpoint::duration;
 use super::{
     DatasetProbe, Note, agents, lengths, media, public, rankings, refuse_all, replay, synthesis, synthetic,
 };
+use crate::commands::common_names;
 use crate::remote;
 use crate::typed::Typed;
 use crate::usage::UsageError;
@@ -34,6 +35,9 @@ pub(super) const SYNTHETIC_ONLY: [&str; 14] = [
     "--conversation-turn-delay-stddev",
     "--conversation-turn-delay-ratio",
 ];
+
+/// The flag that says which columns hold which fields.
+pub(super) const COLUMNS: &str = "--input-columns";
 
 pub(super) const OFFSETS: [&str; 3] =
     ["--fixed-schedule-auto-offset", "--fixed-schedule-start-offset", "--fixed-schedule-end-offset"];
@@ -120,6 +124,7 @@ fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {
         typed,
         &[
             "--custom-dataset-type",
+            COLUMNS,
             "--ignore-trace-delays",
             "--isl-block-size",
             "--fixed-schedule",
@@ -160,21 +165,29 @@ fn file(
     )?;
     media::refuse(typed, "--input-file")?;
     rankings::refuse(typed, "--input-file")?;
+    let asked = columns(typed)?;
     let Input { path, declared, block_size, is_folder } = input(typed, text, probe)?;
-    let found = match declared {
-        Some(_) => None,
-        None => Some(probe.detect(&path).map_err(|what| UsageError::Input { what, fix: None })?),
+    let (format, detected, columns) = match declared {
+        Some(format) => (format, None, asked.clone()),
+        None => {
+            let found = probe.detect(&path, &asked).map_err(|what| UsageError::Input { what, fix: None })?;
+            (found.format, Some(found.promotes), found.columns)
+        }
     };
-    // Invariant: one of the two is there.
-    let format = declared.or(found.map(|found| found.format)).unwrap_or(FileFormat::SingleTurn);
     let entry = aiperf_dataset::format(format);
+    entry.check_columns(&columns).map_err(|what| {
+        UsageError::combination(what, "see aiperf datasets for the types and their fields")
+    })?;
+    if columns != asked {
+        notes.push(Note::info(common_names(format, &columns)));
+    }
     check_options(typed, entry, declared.is_some(), notes)?;
     let synthesis = synthesis::settle(typed, entry)?;
     let pool_batch = pool_batch(typed, format, &path, is_folder)?;
     let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
     let agents = agents::settle(typed, format, declared.is_some(), tuning, notes)?;
-    let detected = found.map(|found| found.promotes);
-    let mut schedule = schedule(typed, &path, format, detected, agents.think_time_only, probe, notes)?;
+    let looked = Looked { path: &path, format, columns: &columns, detected, probe };
+    let mut schedule = schedule(typed, looked, agents.think_time_only, notes)?;
     if schedule.is_none() {
         replay::without_schedule(typed, &replay, notes);
     }
@@ -196,6 +209,7 @@ fn file(
         path,
         format,
         detected: declared.is_none(),
+        columns,
         entries: entries(typed, format)?,
         block_size: typed
             .count("--isl-block-size")
@@ -212,6 +226,16 @@ fn file(
         agents,
     };
     Ok((file, schedule.map(|(schedule, _)| schedule)))
+}
+
+/// Where the fields of the format are, as far as it was said.
+fn columns(typed: &Typed) -> Result<InputColumns, UsageError> {
+    InputColumns::parse(typed.texts(COLUMNS)).map_err(|what| {
+        UsageError::combination(
+            format!("{COLUMNS}: {what}"),
+            format!("write {COLUMNS} FIELD=COLUMN,FIELD=COLUMN, each field and each column once"),
+        )
+    })
 }
 
 /// A fixed schedule has an order of its own.
@@ -401,14 +425,22 @@ fn pool_batch(
     Ok(batch)
 }
 
+/// A data file of a known format.
+#[derive(Clone, Copy)]
+struct Looked<'a> {
+    path: &'a Path,
+    format: FileFormat,
+    columns: &'a InputColumns,
+    /// Whether its first record makes a fixed schedule, where the format was found by looking at it.
+    detected: Option<bool>,
+    probe: &'a dyn DatasetProbe,
+}
+
 /// The fixed schedule, if there is one, and whether the file made it so.
 fn schedule(
     typed: &Typed,
-    path: &Path,
-    format: FileFormat,
-    detected: Option<bool>,
+    Looked { path, format, columns, detected, probe }: Looked<'_>,
     think_time_only: bool,
-    probe: &dyn DatasetProbe,
     notes: &mut Vec<Note>,
 ) -> Result<Option<(FixedSchedule, bool)>, UsageError> {
     let asked = asks_for_schedule(typed)?;
@@ -417,7 +449,7 @@ fn schedule(
     let unreadable = |what| UsageError::Input { what, fix: None };
     let mut promoted = false;
     if asked {
-        let timing = probe.recorded_times(path, format).map_err(unreadable)?;
+        let timing = probe.recorded_times(path, format, columns).map_err(unreadable)?;
         if !timing.timestamp {
             return Err(UsageError::combination(
                 format!(
@@ -433,13 +465,13 @@ fn schedule(
         promoted = if let Some(timed) = detected {
             timed
         } else {
-            let timing = probe.first_record_timing(path, format).map_err(unreadable)?;
+            let timing = probe.first_record_timing(path, format, columns).map_err(unreadable)?;
             timing.promotes && timing.timestamp
         };
         let entry = aiperf_dataset::format(format);
         if entry.timed
             && !entry.promotes
-            && probe.first_record_timing(path, format).map_err(unreadable)?.timestamp
+            && probe.first_record_timing(path, format, columns).map_err(unreadable)?.timestamp
         {
             notes.push(Note::warning(format!(
                 "{} ({}) has recorded times, and they are not used: --fixed-schedule sends on them, --no-fixed-schedule \

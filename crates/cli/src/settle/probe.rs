@@ -2,16 +2,18 @@
 
 use std::path::Path;
 
-use aiperf_config::FileFormat;
+use aiperf_config::{FileFormat, InputColumns};
 use aiperf_source::{Ask, Reference};
 
 use crate::usage::UsageError;
 
 /// A format found by looking at a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The format.
     pub format: FileFormat,
+    /// Where its fields are: as it was said, or under common names.
+    pub columns: InputColumns,
     /// Whether its first record makes a fixed schedule of a run.
     pub promotes: bool,
 }
@@ -40,16 +42,26 @@ pub struct Access {
 
 /// Looks at data files. Errors are messages that name the file and the next step.
 pub trait DatasetProbe {
-    /// Finds the format of a file or folder.
-    fn detect(&self, path: &Path) -> Result<Found, String>;
+    /// Finds the format of a file or folder whose fields may be in other columns.
+    fn detect(&self, path: &Path, columns: &InputColumns) -> Result<Found, String>;
 
     /// What times the first record of a file or folder of this format carries.
-    fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String>;
+    fn first_record_timing(
+        &self,
+        path: &Path,
+        format: FileFormat,
+        columns: &InputColumns,
+    ) -> Result<Timing, String>;
 
     /// The same for a run that was told to go by recorded times: where the data are elsewhere, whether there are any is
     /// only seen once they are here.
-    fn recorded_times(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
-        self.first_record_timing(path, format)
+    fn recorded_times(
+        &self,
+        path: &Path,
+        format: FileFormat,
+        columns: &InputColumns,
+    ) -> Result<Timing, String> {
+        self.first_record_timing(path, format, columns)
     }
 
     /// Checks a reference; what is asked of its path later is answered from there.
@@ -64,13 +76,19 @@ pub trait DatasetProbe {
 pub struct Files;
 
 impl DatasetProbe for Files {
-    fn detect(&self, path: &Path) -> Result<Found, String> {
-        let found = aiperf_dataset::detect(path).map_err(|error| error.to_string())?;
-        Ok(Found { format: found.format, promotes: found.timed })
+    fn detect(&self, path: &Path, columns: &InputColumns) -> Result<Found, String> {
+        let found = aiperf_dataset::detect(path, columns).map_err(|error| error.to_string())?;
+        Ok(Found { format: found.format, columns: found.columns, promotes: found.timed })
     }
 
-    fn first_record_timing(&self, path: &Path, format: FileFormat) -> Result<Timing, String> {
-        let timing = aiperf_dataset::first_record_timing(path, format).map_err(|error| error.to_string())?;
+    fn first_record_timing(
+        &self,
+        path: &Path,
+        format: FileFormat,
+        columns: &InputColumns,
+    ) -> Result<Timing, String> {
+        let timing =
+            aiperf_dataset::first_record_timing(path, format, columns).map_err(|error| error.to_string())?;
         Ok(Timing { timestamp: timing.timestamp, delay: timing.delay, promotes: timing.promotes })
     }
 }

@@ -266,6 +266,7 @@ fn refuse_others(typed: &Typed, set: &PublicSet) -> Result<(), UsageError> {
     }
     media::refuse(typed, SET)?;
     rankings::refuse(typed, SET)?;
+    refuse_all(typed, &[dataset::COLUMNS], "names columns of --input-file", &fix)?;
     if !set.follows(Setting::Schedule) {
         let untimed = format!("needs recorded times, and the set {} has none", set.name);
         refuse_all(typed, &["--fixed-schedule"], &untimed, "drop it")?;

@@ -115,6 +115,38 @@ fn guidellm_trace_replay_times_have_a_unit_and_what_cannot_be_replayed_is_refuse
     }
 }
 
+/// The documentation of guidellm (datasets): data with columns of other names needed a mapping in nested JSON.
+#[test]
+fn guidellm_datasets_columns_of_other_names_are_found_and_told_or_named_in_a_few_words() {
+    let sent = |rows: &str, line: &str| {
+        let place = Place::new();
+        place.write("rows.jsonl", rows);
+        let line = format!(
+            "--input-file rows.jsonl --export-level raw --random-seed 1 --num-conversations 2 {line}"
+        );
+        let ran = place.run(QUICK, &line).with_code(0);
+        let mut bodies: Vec<Value> = place.results().lines("profile_export_raw.jsonl");
+        bodies.sort_by_key(|record| record["metadata"]["conversation_id"].to_string());
+        let body = |record: &Value| {
+            let payload = &record["payload"];
+            (payload["messages"][0]["content"].clone(), payload["max_completion_tokens"].clone())
+        };
+        (bodies.iter().map(body).collect::<Vec<_>>(), ran.err)
+    };
+    let expected = [(json!("one"), json!(3)), (json!("two"), json!(2))];
+    let common = "{\"prompt\": \"one\", \"output_tokens\": 3}\n{\"prompt\": \"two\", \"output_tokens\": 2}\n";
+    let (bodies, said) = sent(common, "");
+    assert_eq!(bodies, expected);
+    assert!(
+        said.contains("single_turn") && said.contains("text=prompt,output_length=output_tokens"),
+        "{said}"
+    );
+    let others = common.replace("prompt", "ask").replace("output_tokens", "most");
+    let (bodies, said) = sent(&others, "--input-columns text=ask,output_length=most");
+    assert_eq!(bodies, expected);
+    assert!(!said.contains("text=ask"), "{said}");
+}
+
 /// The change log of kv-cache-tester: subagents flattened into their parent cut the hits of a server's cache from
 /// 95 % to 20 %.
 #[test]

@@ -168,6 +168,7 @@ const USES: &[(&str, &str)] = &[
     ("--workers-max 2", ""),
     ("--strict-load", ""),
     ("--bind-address 127.0.0.1", ""),
+    ("--input-columns text_input=prompt", FILE),
 ];
 
 /// `--model` is needed, and what the next two switch off is not collected yet anyway.

@@ -71,7 +71,7 @@ fn what_has_no_meaning_here_is_a_fixed_list() {
 fn our_own_flags_are_a_third_list() {
     let list: Vec<_> =
         flags::all().filter(|flag| flag.status == Status::Ours).map(|flag| flag.shown).collect();
-    assert_eq!(list, ["--strict-load", "--bind-address"]);
+    assert_eq!(list, ["--strict-load", "--bind-address", "--input-columns"]);
 }
 
 #[test]

@@ -100,6 +100,46 @@ fn an_analysis_is_text_on_stdout_and_json_in_a_file() {
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), report);
 }
 
+#[test]
+fn columns_of_other_names_are_looked_at_and_common_ones_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("named.jsonl"), "{\"in\":40,\"at\":5}\n{\"in\":20,\"at\":7}\n")
+        .unwrap();
+    std::fs::write(folder.path().join("common.jsonl"), "{\"prompt\":\"hi\"}\n").unwrap();
+    let named = ["--input-columns", "input_length=in,timestamp=at"];
+    let output =
+        run(&[&["analyze-trace", "named.jsonl", "--format", "json"][..], &named].concat(), folder.path());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&report["format"], &report["max_isl"], &report["span_ms"]),
+        (&"mooncake_trace".into(), &40.into(), &2.0.into())
+    );
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    let output = run(&[&["validate", "mooncake-trace", "named.jsonl"][..], &named].concat(), folder.path());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    for command in [&["analyze-trace"][..], &["validate", "auto"]] {
+        let output = run(&[command, &["common.jsonl"]].concat(), folder.path());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("--input-columns text=prompt"), "{}", text(&output.stderr));
+    }
+    for (columns, words) in [("in", "expected FIELD=COLUMN"), ("input_length=i", "no record has such a key")]
+    {
+        let output = run(
+            &[
+                "analyze-trace",
+                "named.jsonl",
+                "--custom-dataset-type",
+                "mooncake_trace",
+                "--input-columns",
+                columns,
+            ],
+            folder.path(),
+        );
+        assert_ne!(output.status.code(), Some(0));
+        assert!(text(&output.stderr).contains(words), "{}", text(&output.stderr));
+    }
+}
+
 /// Writes the files into a folder of their own.
 fn written(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

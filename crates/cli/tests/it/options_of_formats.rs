@@ -33,6 +33,18 @@ const OPTIONS: &[(&str, &[&str], Outcome)] = &[
     ("--synthesis-max-isl 2", LENGTHS, Outcome::Refused),
     ("--synthesis-max-osl 2", LENGTHS, Outcome::Refused),
     ("--num-dataset-entries 2", &[], Outcome::Idle),
+    (
+        "--input-columns session_id=conversation",
+        &["single_turn", "multi_turn", "mooncake_trace"],
+        Outcome::Refused,
+    ),
+    (
+        "--input-columns timestamp=started",
+        &["single_turn", "mooncake_trace", "bailian_trace"],
+        Outcome::Refused,
+    ),
+    ("--input-columns TIMESTAMP=started", &["azure_llm_trace"], Outcome::Refused),
+    ("--input-columns Timestamp=started", &["burst_gpt_trace"], Outcome::Refused),
 ];
 
 const LENGTHS: &[&str] =
@@ -55,7 +67,7 @@ fn of_file(line: &str) -> Result<(FileDataset, bool), String> {
 #[test]
 fn every_option_acts_is_refused_or_says_that_it_does_not() {
     for (option, acting, otherwise) in OPTIONS {
-        for format in formats().iter().filter(|format| format.is_built() && !APART.contains(&format.name())) {
+        for format in formats().iter().filter(|format| !APART.contains(&format.name())) {
             let expected = if acting.contains(&format.name()) { Outcome::Acts } else { *otherwise };
             let plain = format!(
                 "--input-file @mooncake_hash.jsonl --no-fixed-schedule --custom-dataset-type {}",

@@ -153,6 +153,20 @@ const REFUSED: &[(&str, &[&str])] = &[
     ),
     ("--workers-max 1000000", &["--workers-max", "1000000", "1 to 1024"]),
     ("--record-processors 2000", &["--record-processors", "1 to 1024"]),
+    ("--input-columns text=a", &["--input-columns", "--input-file"]),
+    ("--input-columns text=a --public-dataset spec_al_gsm8k", &["--input-columns", "--public-dataset"]),
+    (
+        "--input-columns text --input-file @single_turn.jsonl --custom-dataset-type single_turn",
+        &["--input-columns", "FIELD=COLUMN", "'text'"],
+    ),
+    (
+        "--input-columns reply=a --input-file @single_turn.jsonl --custom-dataset-type single_turn",
+        &["--input-columns reply=a", "single_turn has no field `reply`", "text, texts"],
+    ),
+    (
+        "--input-columns text=a --input-file @single_turn.jsonl --custom-dataset-type raw_payload",
+        &["--input-columns", "raw_payload", "leave it out"],
+    ),
     ("--uuid-and-strip", &["--uuid-and-strip", "--input-file"]),
     (
         "--uuid-and-strip --input-file @multi_turn.jsonl --custom-dataset-type multi_turn",

@@ -6,7 +6,7 @@ use aiperf_cli::environment::Environment;
 use aiperf_cli::settle::{self, DatasetProbe, Found, Settled, Timing};
 use aiperf_cli::typed::Typed;
 use aiperf_cli::usage::UsageError;
-use aiperf_config::FileFormat;
+use aiperf_config::{FileFormat, InputColumns};
 
 /// A probe that answers from what it was told.
 pub(crate) struct Told {
@@ -22,12 +22,12 @@ impl Default for Told {
 }
 
 impl DatasetProbe for Told {
-    fn detect(&self, _: &Path) -> Result<Found, String> {
+    fn detect(&self, _: &Path, columns: &InputColumns) -> Result<Found, String> {
         let promotes = self.timing.timestamp && aiperf_dataset::format(self.detected).promotes;
-        Ok(Found { format: self.detected, promotes })
+        Ok(Found { format: self.detected, columns: columns.clone(), promotes })
     }
 
-    fn first_record_timing(&self, _: &Path, format: FileFormat) -> Result<Timing, String> {
+    fn first_record_timing(&self, _: &Path, format: FileFormat, _: &InputColumns) -> Result<Timing, String> {
         Ok(Timing { promotes: aiperf_dataset::format(format).promotes, ..self.timing })
     }
 }

@@ -38,15 +38,16 @@ pub(crate) const FORMAT: Format = Format {
         "--synthesis-max-isl",
         "--synthesis-max-osl",
         "--num-dataset-entries",
+        "--input-columns",
     ],
+    fields: &KEYS,
     fits: |_, look| look.record().is_some_and(|(line, _)| is_row(line)),
     times: first_times,
     near: Some(Near { keys: &KEYS, fault: row_fault }),
-    open: Some(|opening| {
+    ..Format::new(FileFormat::BailianTrace, Files::Jsonl, "one request", |opening| {
         let format = format(&opening)?;
         opening.records(format)
-    }),
-    ..Format::new(FileFormat::BailianTrace, Files::Jsonl, "one request")
+    })
 };
 
 /// The parent of a chat that follows none.

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aiperf_config::{EndpointKind, FileFormat, TraceReplay};
+use aiperf_config::{EndpointKind, FileFormat, InputColumns, TraceReplay};
 use aiperf_tokenize::seed::stream;
 
 use self::limits::contradiction;
@@ -52,7 +52,9 @@ pub(crate) const FORMAT: Format = Format {
         "--open-loop-strict",
         "--omit-kv-hints",
         "--force-min-tokens",
+        "--input-columns",
     ],
+    fields: &columns::ALL,
     fits: |_, look| look.has_table_columns(&columns::CORE),
     times: |look| FirstTimes { timestamp: look.has_table_columns(&[columns::START]), delay: false },
     near: Some(Near {
@@ -63,14 +65,13 @@ pub(crate) const FORMAT: Format = Format {
             Some(Fault::new(*name, "the file has no such column"))
         },
     }),
-    open: Some(open),
-    ..Format::new(FileFormat::BasetenTrace, Files::Parquet, "one request")
+    ..Format::new(FileFormat::BasetenTrace, Files::Parquet, "one request", open)
 };
 
 fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     let path = &opening.file.path;
     let replay = &opening.file.replay;
-    let table = open_table(path)?;
+    let table = open_table(path, &opening.file.columns)?;
     let wanted = Wanted { hints: !replay.omit_kv_hints, durations: !replay.open_loop };
     let Read { recorded, canceled } = read(&table, wanted, opening.context.survey)?;
     let rows = recorded.rows.len();
@@ -104,12 +105,12 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     Ok(Arc::new(Trace::new(table, planned, replay.strict, extras, opening.finish, notes)))
 }
 
-fn open_table(path: &Path) -> Result<Arc<Table>, DatasetError> {
+fn open_table(path: &Path, names: &InputColumns) -> Result<Arc<Table>, DatasetError> {
     if !path.exists() {
         return Err(DatasetError::Missing { dataset: Some(FORMAT.name().into()), path: path.to_owned() });
     }
     check_one_file(&FORMAT, path)?;
-    Table::open(path).map(Arc::new)
+    Table::named(path, names).map(Arc::new)
 }
 
 fn options(opening: &Opening<'_>, replay: &TraceReplay) -> Options {

@@ -9,11 +9,11 @@ const TABLE: Table =
     Table { time: "Timestamp", input: "Request tokens", output: "Response tokens", times: Times::Seconds };
 
 pub(crate) const FORMAT: Format = Format {
+    fields: &TABLE.columns(),
     fits: |_, look| look.has_columns(&TABLE.columns()),
     near: Some(Near { keys: &TABLE.columns(), fault: |line| TABLE.fault(line) }),
-    open: Some(|opening| {
+    ..table_trace::format_of(FileFormat::BurstGptTrace, |opening| {
         let format = table_trace::format(&TABLE, &opening)?;
         opening.records(format)
-    }),
-    ..table_trace::format_of(FileFormat::BurstGptTrace)
+    })
 };

@@ -40,8 +40,7 @@ pub(crate) const FORMAT: Format = Format {
         ],
         fault: |line| record::parse(line, f64::INFINITY).err(),
     }),
-    open: Some(open),
-    ..Format::new(FileFormat::DagJsonl, Files::Jsonl, "one conversation")
+    ..Format::new(FileFormat::DagJsonl, Files::Jsonl, "one conversation", open)
 };
 
 fn is_dag(record: &Map<String, Value>) -> bool {

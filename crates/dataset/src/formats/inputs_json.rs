@@ -29,8 +29,7 @@ pub(crate) const FORMAT: Format = Format {
             Some(if place.is_empty() { fault } else { fault.within(place) })
         },
     }),
-    open: Some(open),
-    ..Format::new(FileFormat::InputsJson, Files::Json, "the whole file")
+    ..Format::new(FileFormat::InputsJson, Files::Json, "the whole file", open)
 };
 
 fn is_inputs(record: &Map<String, Value>) -> bool {

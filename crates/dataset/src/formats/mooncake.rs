@@ -39,6 +39,13 @@ pub(crate) const FORMAT: Format = Format {
         "--synthesis-max-isl",
         "--synthesis-max-osl",
         "--num-dataset-entries",
+        "--input-columns",
+    ],
+    fields: &KEYS,
+    common_names: &[
+        ("input_length", &["input_tokens", "prompt_tokens", "prompt_len", "input_len"]),
+        ("output_length", &["output_tokens", "completion_tokens", "output_len"]),
+        ("session_id", &["conversation_id"]),
     ],
     fits: |_, look| {
         // A row of a Bailian trace reads as a row of this one; the numbers of its chats decide.
@@ -48,11 +55,10 @@ pub(crate) const FORMAT: Format = Format {
     },
     times: first_times,
     near: Some(Near { keys: &KEYS, fault: row_fault }),
-    open: Some(|opening| {
+    ..Format::new(FileFormat::MooncakeTrace, Files::Jsonl, "one request", |opening| {
         let format = format(&opening)?;
         opening.records(format)
-    }),
-    ..Format::new(FileFormat::MooncakeTrace, Files::Jsonl, "one request")
+    })
 };
 
 /// How the input of a row is given; also its tag in the index.

@@ -17,15 +17,15 @@ pub(crate) const FORMAT: Format = Format {
     timed: true,
     writes_inputs: true,
     ranks: true,
-    options: &["--osl", "--inter-turn-delay-cap-seconds", "--num-dataset-entries"],
+    options: &["--osl", "--inter-turn-delay-cap-seconds", "--num-dataset-entries", "--input-columns"],
+    fields: &KEYS,
     fits: |_, look| look.record_passes(format(EndpointKind::Chat)),
     times: first_times,
     near: Some(Near { keys: &KEYS, fault: |line| complaint(format(EndpointKind::Chat), line) }),
-    open: Some(|opening| {
+    ..Format::new(FileFormat::MultiTurn, Files::Jsonl, "one conversation", |opening| {
         let format = format(opening.context.endpoint);
         opening.records(format)
-    }),
-    ..Format::new(FileFormat::MultiTurn, Files::Jsonl, "one conversation")
+    })
 };
 
 /// Times of the first turn that is a request: a leading system message has none.

@@ -40,8 +40,7 @@ pub(crate) const FORMAT: Format = Format {
         }
     },
     folder: Folder::Files(|file| !is_hidden(file)),
-    open: Some(open),
-    ..Format::new(FileFormat::RandomPool, Files::Jsonl, "one entry of a pool")
+    ..Format::new(FileFormat::RandomPool, Files::Jsonl, "one entry of a pool", open)
 };
 
 /// Whether the first record of a file is an entry.

@@ -28,11 +28,10 @@ pub(crate) const FORMAT: Format = Format {
         keys: &["messages", "model", "stream", "prompt", "input", "max_tokens", "temperature"],
         fault: |line| complaint(format(EndpointKind::Chat, false), line),
     }),
-    open: Some(|opening| {
+    ..Format::new(FileFormat::RawPayload, Files::Jsonl, "one request body", |opening| {
         let format = format(opening.context.endpoint, opening.context.streaming);
         opening.records(format)
-    }),
-    ..Format::new(FileFormat::RawPayload, Files::Jsonl, "one request body")
+    })
 };
 
 fn is_jsonl(file: &Path) -> bool {

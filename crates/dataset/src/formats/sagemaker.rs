@@ -49,11 +49,10 @@ pub(crate) const FORMAT: Format = Format {
         keys: &["captureData", "eventMetadata"],
         fault: |line| Call::parse(line).and_then(|call| call.request().map(|_| ())).err(),
     }),
-    open: Some(|opening| {
+    ..Format::new(FileFormat::SagemakerDataCapture, Files::Jsonl, "one captured call", |opening| {
         let format = format(&opening);
         opening.records(format)
-    }),
-    ..Format::new(FileFormat::SagemakerDataCapture, Files::Jsonl, "one captured call")
+    })
 };
 
 /// Parameters of a request that are not sent again as they are.

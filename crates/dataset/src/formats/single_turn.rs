@@ -19,15 +19,26 @@ pub(crate) const FORMAT: Format = Format {
     timed: true,
     writes_inputs: true,
     ranks: true,
-    options: &["--osl", "--inter-turn-delay-cap-seconds", "--uuid-and-strip", "--num-dataset-entries"],
+    options: &[
+        "--osl",
+        "--inter-turn-delay-cap-seconds",
+        "--uuid-and-strip",
+        "--num-dataset-entries",
+        "--input-columns",
+    ],
+    fields: &KEYS,
+    common_names: &[
+        ("text", &["prompt", "question", "instruction", "query", "input"]),
+        ("output_length", &["output_tokens", "completion_tokens", "output_len"]),
+        ("session_id", &["conversation_id"]),
+    ],
     fits: |_, look| look.record_passes(format(EndpointKind::Chat)),
     times: first_times,
     near: Some(Near { keys: &KEYS, fault: |line| complaint(format(EndpointKind::Chat), line) }),
-    open: Some(|opening| {
+    ..Format::new(FileFormat::SingleTurn, Files::Jsonl, "one request", |opening| {
         let format = format(opening.context.endpoint);
         opening.records(format)
-    }),
-    ..Format::new(FileFormat::SingleTurn, Files::Jsonl, "one request")
+    })
 };
 
 /// Times of a first record that keeps them at its top.

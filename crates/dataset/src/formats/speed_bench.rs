@@ -43,7 +43,7 @@ pub(crate) const fn format_of(format: FileFormat) -> Format {
             FileFormat::SpeedBenchQualitative => Some(Near { keys: &KEYS, fault: row_fault }),
             _ => None,
         },
-        open: Some(|opening| {
+        ..Format::new(format, Files::Jsonl, "one question", |opening| {
             let check = SpeedBench { category: category_of(opening.format.format), seen: HashSet::new() };
             let format = LineFormat {
                 many_turns: true,
@@ -51,8 +51,7 @@ pub(crate) const fn format_of(format: FileFormat) -> Format {
                 ..LineFormat::new(Box::new(check), Arc::new(Messages))
             };
             opening.records(format)
-        }),
-        ..Format::new(format, Files::Jsonl, "one question")
+        })
     }
 }
 

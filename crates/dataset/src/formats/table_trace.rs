@@ -6,7 +6,7 @@ use aiperf_config::{Corpus, FileFormat};
 use aiperf_types::{Content, ContextMode, Turn};
 
 use super::blocks::BlockCheck;
-use super::{Files, FirstTimes, Format};
+use super::{Files, FirstTimes, Format, Open};
 use crate::json::{self, Fault};
 use crate::open::Opening;
 use crate::prompt::Prompts;
@@ -32,7 +32,7 @@ pub(crate) enum Times {
 }
 
 /// What is said of the type of a table; its file names the table, and how to open it.
-pub(crate) const fn format_of(format: FileFormat) -> Format {
+pub(crate) const fn format_of(format: FileFormat, open: Open) -> Format {
     Format {
         trace: true,
         timed: true,
@@ -42,7 +42,7 @@ pub(crate) const fn format_of(format: FileFormat) -> Format {
         options: OPTIONS,
         // Every row has one.
         times: |_| FirstTimes { timestamp: true, delay: false },
-        ..Format::new(format, Files::Csv, "one request")
+        ..Format::new(format, Files::Csv, "one request", open)
     }
 }
 
@@ -58,6 +58,7 @@ const OPTIONS: &[&str] = &[
     "--synthesis-max-isl",
     "--synthesis-max-osl",
     "--num-dataset-entries",
+    "--input-columns",
 ];
 
 /// What a row says.

@@ -58,8 +58,7 @@ pub(crate) const FORMAT: Format = Format {
         }),
         delay: false,
     },
-    open: Some(open),
-    ..Format::new(FileFormat::Tracelab, Files::Jsonl, "one round of a model")
+    ..Format::new(FileFormat::Tracelab, Files::Jsonl, "one round of a model", open)
 };
 
 /// What every round says.

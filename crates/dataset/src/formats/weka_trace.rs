@@ -46,8 +46,7 @@ pub(crate) const FORMAT: Format = Format {
         keys: &["id", "models", "block_size", "hash_id_scope", "requests", "totals"],
         fault: document::fault,
     }),
-    open: Some(open),
-    ..Format::new(FileFormat::WekaTrace, Files::Json, "one session")
+    ..Format::new(FileFormat::WekaTrace, Files::Json, "one session", open)
 };
 
 /// Opens the rows of a public data set, each of which is a trace.

@@ -1,12 +1,14 @@
 //! A copy of the rows in a file of its own where each of them can be read alone. Writers of parquet put as many rows
 //! into a page as they like, and whoever wants one of them decodes them all; when rows are wanted in an order that has
-//! nothing to do with theirs, reading the columns once from first to last and keeping them in pieces costs less.
+//! nothing to do with theirs, reading each row group once and keeping its rows in pieces costs less. Row groups that
+//! somebody waits for are copied first.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
@@ -40,8 +42,24 @@ pub(super) struct Aside {
     tables: Box<[Copied]>,
     /// It is no longer written, nor read.
     given_up: AtomicBool,
+    wanted: Mutex<Wanted>,
+    changed: Condvar,
+}
+
+/// A table, and a row group of it.
+type Group = (usize, usize);
+
+/// What is to be copied.
+#[derive(Default)]
+struct Wanted {
+    /// What somebody waits for, in order.
+    first: VecDeque<Group>,
+    /// Everything else, too.
+    all: bool,
+    /// Nobody wants anything any more.
+    stopped: bool,
     /// The copy is complete, or never will be.
-    ended: AtomicBool,
+    ended: bool,
 }
 
 struct Copied {
@@ -52,7 +70,7 @@ struct Copied {
 
 /// Why a copy ended early.
 #[derive(Debug)]
-pub(super) enum Early {
+enum Early {
     /// Its file cannot be written.
     Write(io::Error),
     /// A row cannot be read: whoever wants it is told.
@@ -93,8 +111,44 @@ impl Aside {
             file,
             tables: tables.iter().map(copied).collect(),
             given_up: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
+            wanted: Mutex::default(),
+            changed: Condvar::new(),
         }
+    }
+
+    fn wanted(&self) -> MutexGuard<'_, Wanted> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a row group is copied, which is done before others, or never will be.
+    pub(super) fn wait_for(&self, table: usize, group: usize) {
+        let is_copied = || self.tables[table].groups[group].get().is_some();
+        let mut wanted = self.wanted();
+        if !wanted.ended && !is_copied() && !wanted.first.contains(&(table, group)) {
+            wanted.first.push_back((table, group));
+            self.changed.notify_all();
+        }
+        while !wanted.ended && !is_copied() {
+            wanted = self.changed.wait(wanted).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Has everything copied, waited for or not.
+    pub(super) fn want_all(&self) {
+        self.wanted().all = true;
+        self.changed.notify_all();
+    }
+
+    /// Ends the copy early.
+    pub(super) fn stop(&self) {
+        self.wanted().stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Nothing more will be copied: nobody waits any longer.
+    pub(super) fn end(&self) {
+        self.wanted().ended = true;
+        self.changed.notify_all();
     }
 
     /// The piece with a row, and which of its rows that is; `None` when it is not copied.
@@ -115,23 +169,25 @@ impl Aside {
         Some((batch, index))
     }
 
-    /// Copies everything, row group by row group, while `wanted`. Readers that are in use elsewhere take turns with
-    /// this one.
+    /// Copies row groups as they are wanted, until all are copied or the copy is stopped. Readers that are in use
+    /// elsewhere take turns with this one. An error is given to `failed` before those who wait go on.
     pub(super) fn fill(
         &self,
         tables: &[Arc<Table>],
         columns: &[Box<[usize]>],
         readers: &Readers<Reader>,
-        wanted: impl Fn() -> bool,
-    ) -> Result<(), Early> {
-        let filled = self.copy(tables, columns, readers, wanted);
-        if filled.is_err() {
+        failed: impl FnOnce(&io::Error),
+    ) {
+        // However this ends.
+        let _ended = Ended(self);
+        if let Err(early) = self.copy(tables, columns, readers) {
             self.given_up.store(true, Ordering::Release);
             // What others need the disk for must not suffer.
             let _ = self.file.set_len(0);
+            if let Early::Write(error) = early {
+                failed(&error);
+            }
         }
-        self.ended.store(true, Ordering::Release);
-        filled
     }
 
     fn copy(
@@ -139,45 +195,75 @@ impl Aside {
         tables: &[Arc<Table>],
         columns: &[Box<[usize]>],
         readers: &Readers<Reader>,
-        wanted: impl Fn() -> bool,
     ) -> Result<(), Early> {
         let mut out = Out::new(&self.file);
-        for ((table, columns), copied) in tables.iter().zip(columns).zip(&self.tables) {
-            for (group, slot) in copied.groups.iter().enumerate() {
-                if !wanted() {
-                    return Err(Early::Unwanted);
+        let groups = tables.iter().enumerate().flat_map(|(number, table)| {
+            let some = (0..table.groups()).filter(|group| !table.range_of(*group).is_empty());
+            some.map(move |group| (number, group))
+        });
+        let mut left: VecDeque<Group> = groups.collect();
+        while let Some((number, group)) = self.next(&mut left)? {
+            let (table, columns, copied) = (&tables[number], &columns[number], &self.tables[number]);
+            let rows = table.range_of(group);
+            let lease = readers.apart(table.reader_bytes(group, columns));
+            let mut reader = table.reader_at(rows.start, columns)?;
+            let mut pieces = Vec::new();
+            let mut next = rows.start;
+            while next < rows.end {
+                let batch = table.next(&mut reader)?.filter(|batch| batch.num_rows() > 0);
+                let batch = batch.ok_or(Early::Read)?;
+                copied.schema.get_or_init(|| batch.schema());
+                let length = batch.num_rows() * PIECE_BYTES / batch.get_array_memory_size().max(1);
+                for first in (0..batch.num_rows()).step_by(length.max(1)) {
+                    let rows = length.max(1).min(batch.num_rows() - first);
+                    pieces.push(out.piece(&batch.slice(first, rows), next + (first + rows) as u64)?);
                 }
-                let (start, end) = table.range_of(group);
-                if start == end {
-                    continue;
-                }
-                let lease = readers.apart(table.reader_bytes(group, columns));
-                let mut reader = table.reader_at(start, columns)?;
-                let mut pieces = Vec::new();
-                let mut next = start;
-                while next < end {
-                    let batch = table.next(&mut reader)?.filter(|batch| batch.num_rows() > 0);
-                    let batch = batch.ok_or(Early::Read)?;
-                    copied.schema.get_or_init(|| batch.schema());
-                    let length = batch.num_rows() * PIECE_BYTES / batch.get_array_memory_size().max(1);
-                    for first in (0..batch.num_rows()).step_by(length.max(1)) {
-                        let rows = length.max(1).min(batch.num_rows() - first);
-                        pieces.push(out.piece(&batch.slice(first, rows), next + (first + rows) as u64)?);
-                    }
-                    next += batch.num_rows() as u64;
-                }
-                drop((reader, lease));
-                out.writer.flush()?;
-                let _ = slot.set(pieces.into());
+                next += batch.num_rows() as u64;
             }
+            drop((reader, lease));
+            out.writer.flush()?;
+            let _ = copied.groups[group].set(pieces.into());
+            // Whoever was about to wait has the lock or will see the pieces.
+            drop(self.wanted());
+            self.changed.notify_all();
         }
         Ok(())
+    }
+
+    /// Takes the row group that is copied next from those that are left; waits until one is wanted. `None` when none
+    /// is left.
+    fn next(&self, left: &mut VecDeque<Group>) -> Result<Option<Group>, Early> {
+        let mut wanted = self.wanted();
+        while !left.is_empty() {
+            if wanted.stopped {
+                return Err(Early::Unwanted);
+            }
+            let first = wanted.first.pop_front();
+            let found =
+                first.map_or(wanted.all.then_some(0), |first| left.iter().position(|group| *group == first));
+            match found {
+                Some(found) => return Ok(left.remove(found)),
+                // It was copied meanwhile.
+                None if first.is_some() => {}
+                None => wanted = self.changed.wait(wanted).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+        Ok(None)
     }
 
     /// Whether nothing more will be copied.
     #[cfg(test)]
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        self.wanted().ended
+    }
+}
+
+/// Lets those who wait for a copy go on when it is dropped.
+struct Ended<'a>(&'a Aside);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

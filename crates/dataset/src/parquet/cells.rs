@@ -3,12 +3,12 @@
 //! the order is another one, the rows are copied to where they can be read alone.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_array::RecordBatch;
 
-use super::aside::{Aside, Early};
+use super::aside::Aside;
 use super::readers::{Key, Readers};
 use super::table::{Reader, Table, damaged};
 use crate::{DatasetError, Note};
@@ -31,8 +31,8 @@ struct Shared {
     columns: Box<[Box<[usize]>]>,
     /// Decoded bytes that are kept at most.
     most: u64,
-    /// Bytes that may be decoded in vain.
-    waste: u64,
+    /// Bytes that may be decoded in vain before row groups that rows are wanted of are copied, and before all are.
+    waste: [u64; 2],
     kept: Mutex<Kept>,
     readers: Readers<Reader>,
     /// Bytes decoded so far that nobody had asked for when they were let go.
@@ -41,7 +41,6 @@ struct Shared {
     aside: OnceLock<Option<Aside>>,
     /// Why there is no copy although there should be one.
     failure: OnceLock<String>,
-    unwanted: AtomicBool,
     /// What to copy to instead of a new file.
     #[cfg(test)]
     file: OnceLock<std::fs::File>,
@@ -76,7 +75,7 @@ impl Cells {
     fn within(tables: Arc<[Arc<Table>]>, columns: Box<[Box<[usize]>]>, most: u64, least_waste: u64) -> Cells {
         let all: u64 = tables.iter().zip(&columns).map(|(table, columns)| table.decoded_bytes(columns)).sum();
         // What can be kept as a whole is decoded once, whatever the order.
-        let waste = if all <= most { u64::MAX } else { (all / 2).max(least_waste) };
+        let waste = if all <= most { [u64::MAX; 2] } else { [least_waste, (all / 2).max(least_waste)] };
         let shared = Shared {
             tables,
             columns,
@@ -87,7 +86,6 @@ impl Cells {
             wasted: AtomicU64::new(0),
             aside: OnceLock::new(),
             failure: OnceLock::new(),
-            unwanted: AtomicBool::new(false),
             #[cfg(test)]
             file: OnceLock::new(),
         };
@@ -112,13 +110,18 @@ impl Cells {
                 &format!("row {} of {rows} is asked for", row + 1),
             ));
         }
-        if let Some(Some(aside)) = shared.aside.get()
-            && let Some((batch, index)) = aside.row(table, shared.tables[table].group_of(row), row)
-        {
-            return Ok(Cell { batch: Arc::new(batch), index });
-        }
         let (first, rows) = shared.tables[table].batch_of(row, &shared.columns[table]);
         let key = (table, first);
+        if let Some(Some(aside)) = shared.aside.get() {
+            let group = shared.tables[table].group_of(row);
+            let copied = aside.row(table, group, row).or_else(|| {
+                shared.is_far(key, group, rows).then(|| aside.wait_for(table, group))?;
+                aside.row(table, group, row)
+            });
+            if let Some((batch, index)) = copied {
+                return Ok(Cell { batch: Arc::new(batch), index });
+            }
+        }
         let slot = shared.slot(key);
         let mut weight = None;
         // Other threads that want the same batch wait for it here; all others go on.
@@ -129,8 +132,13 @@ impl Cells {
         });
         if let Some(weight) = weight {
             shared.keep(key, (weight.max(1), rows));
-            if shared.wasted.load(Ordering::Relaxed) > shared.waste {
+            let wasted = shared.wasted.load(Ordering::Relaxed);
+            let [some, all] = shared.waste.map(|waste| wasted > waste);
+            if some {
                 Shared::copy_rows(shared);
+            }
+            if all && let Some(Some(aside)) = shared.aside.get() {
+                aside.want_all();
             }
         }
         Ok(Cell { batch: Arc::clone(batch.as_ref().map_err(Clone::clone)?), index: (row - first) as usize })
@@ -144,7 +152,9 @@ impl Cells {
 
 impl Drop for Cells {
     fn drop(&mut self) {
-        self.shared.unwanted.store(true, Ordering::Relaxed);
+        if let Some(Some(aside)) = self.shared.aside.get() {
+            aside.stop();
+        }
     }
 }
 
@@ -163,6 +173,22 @@ impl Shared {
         entry.used = used;
         entry.asked += 1;
         Arc::clone(&entry.slot)
+    }
+
+    /// Whether decoding a batch costs about as much as copying its row group, and nothing of that was done already:
+    /// neither does a reader stop there, nor are rows read in order from one row group to the next.
+    fn is_far(&self, key: Key, group: usize, rows: u64) -> bool {
+        let (number, first) = key;
+        let (table, columns) = (&self.tables[number], &self.columns[number]);
+        let is_kept =
+            |key: Key| self.kept.lock().unwrap_or_else(PoisonError::into_inner).batches.contains_key(&key);
+        let goes_on = first > 0
+            && table.range_of(group).start == first
+            && is_kept((number, table.batch_of(first - 1, columns).0));
+        !goes_on
+            && !is_kept(key)
+            && !self.readers.reach(key)
+            && table.jump_bytes(first, rows, columns) >= table.group_bytes(group, columns) / 2
     }
 
     /// Counts a batch that was decoded, and lets go of those that were not used for longest.
@@ -212,10 +238,10 @@ impl Shared {
         Ok(batch)
     }
 
-    /// Begins to copy all rows, unless that was done before.
+    /// Begins to copy rows, unless that was done before.
     fn copy_rows(shared: &Arc<Shared>) {
         let mut begun = false;
-        shared.aside.get_or_init(|| {
+        let aside = shared.aside.get_or_init(|| {
             #[cfg(test)]
             let file = shared.file.get().map_or_else(tempfile::tempfile, std::fs::File::try_clone);
             // Without a name: it is gone with the process, however that ends.
@@ -225,20 +251,17 @@ impl Shared {
             let aside = file.map(|file| Aside::new(file, &shared.tables));
             aside.map_err(|error| shared.failure.set(in_words(&error))).ok()
         });
-        if !begun {
-            return;
-        }
+        let Some(aside) = aside.as_ref().filter(|_| begun) else { return };
         let own = Arc::clone(shared);
         let copying = move || {
-            let wanted = || !own.unwanted.load(Ordering::Relaxed);
-            if let Some(Some(aside)) = own.aside.get()
-                && let Err(Early::Write(error)) = aside.fill(&own.tables, &own.columns, &own.readers, wanted)
-            {
-                let _ = own.failure.set(in_words(&error));
+            if let Some(Some(aside)) = own.aside.get() {
+                let failed = |error: &std::io::Error| drop(own.failure.set(in_words(error)));
+                aside.fill(&own.tables, &own.columns, &own.readers, failed);
             }
         };
         if let Err(error) = std::thread::Builder::new().name("rows".into()).spawn(copying) {
             let _ = shared.failure.set(error.to_string());
+            aside.end();
         }
     }
 }
@@ -263,8 +286,7 @@ impl Cell {
 
 #[cfg(test)]
 impl Cells {
-    /// All columns of one table, keeping so many bytes, and copying rows after so many were decoded in vain, though
-    /// not before all of them would have been.
+    /// All columns of one table, keeping so many bytes, and copying rows after so many were decoded in vain.
     pub(super) fn keeping(table: &Arc<Table>, most: u64, waste: u64) -> Cells {
         let columns: Box<[usize]> = (0..table.schema().fields().len()).collect();
         Cells::within(Arc::new([Arc::clone(table)]), Box::new([columns]), most, waste)

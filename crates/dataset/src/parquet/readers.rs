@@ -76,6 +76,12 @@ impl<R> Readers<R> {
         self.lease(None, None, bytes).0
     }
 
+    /// Whether a reader stops at this row, or will in a moment.
+    pub(super) fn reach(&self, at: Key) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.coming.contains(&at) || state.kept.iter().any(|stopped| stopped.next == at)
+    }
+
     fn lease(&self, at: Option<Key>, end: Option<Key>, bytes: u64) -> (Lease<'_, R>, Option<R>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut number = None;

@@ -1,13 +1,15 @@
 //! One columnar file: its schema, its rows in order, and what is needed to read any of them.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use aiperf_config::InputColumns;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_ipc::reader::FileDecoder;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
     RowSelection, RowSelector,
@@ -22,7 +24,7 @@ use super::ipc::ArrowFile;
 use super::pages::Pages;
 use super::types;
 use crate::DatasetError;
-use crate::source::{Coding, coding};
+use crate::source::{Coding, check_columns, coding};
 
 /// Decoded bytes that are aimed at for a batch.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -37,6 +39,8 @@ pub(crate) struct Table {
     rows: u64,
     schema: SchemaRef,
     store: Store,
+    /// Where fields are, if not under their own names.
+    names: InputColumns,
 }
 
 enum Store {
@@ -70,16 +74,30 @@ impl Table {
                     rows,
                     schema: file.schema.clone(),
                     store: Store::Arrow(file),
+                    names: InputColumns::default(),
                 })
             }
             Coding::Parquet => {
                 let parquet = guarded(path, || Parquet::open(path))?;
                 let rows = parquet.starts.last().copied().unwrap_or(0);
                 let schema = parquet.plain.schema().clone();
-                Ok(Table { path: path.to_owned(), rows, schema, store: Store::Parquet(Box::new(parquet)) })
+                Ok(Table {
+                    path: path.to_owned(),
+                    rows,
+                    schema,
+                    store: Store::Parquet(Box::new(parquet)),
+                    names: InputColumns::default(),
+                })
             }
             _ => Err(unreadable("it is not a parquet file: it does not start with PAR1".into())),
         }
+    }
+
+    /// Opens a file some of whose columns hold fields of other names: from then on they have these.
+    pub(crate) fn named(path: &Path, names: &InputColumns) -> Result<Table, DatasetError> {
+        let table = Table::open(path)?;
+        check_columns(path, names, table.schema.fields().iter().map(|field| field.name().as_str()))?;
+        Ok(Table { schema: with_fields(&table.schema, names), names: names.clone(), ..table })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -214,16 +232,20 @@ impl Table {
         (starts.partition_point(|start| *start <= row) - 1).min(starts.len() - 2)
     }
 
-    /// The first row of a row group, and the one after its last.
-    pub(super) fn range_of(&self, group: usize) -> (u64, u64) {
-        (self.starts()[group], self.starts()[group + 1])
+    /// The rows of a row group.
+    pub(super) fn range_of(&self, group: usize) -> Range<u64> {
+        self.starts()[group]..self.starts()[group + 1]
+    }
+
+    /// Bytes of these columns of a row group when they are decoded; 0 where they are not decoded but mapped.
+    pub(super) fn group_bytes(&self, group: usize, columns: &[usize]) -> u64 {
+        let Store::Parquet(parquet) = &self.store else { return 0 };
+        parquet.costs(columns).of_group(group)
     }
 
     /// Bytes of these columns when they are decoded; 0 where they are not decoded but mapped.
     pub(super) fn decoded_bytes(&self, columns: &[usize]) -> u64 {
-        let Store::Parquet(parquet) = &self.store else { return 0 };
-        let costs = parquet.costs(columns);
-        (0..self.groups()).map(|group| costs.of_group(group)).fold(0, u64::saturating_add)
+        (0..self.groups()).map(|group| self.group_bytes(group, columns)).fold(0, u64::saturating_add)
     }
 
     /// Bytes that a reader of a row group holds at most.
@@ -276,6 +298,19 @@ impl Table {
 
     /// The next batch of a reader.
     pub(super) fn next(&self, reader: &mut Reader) -> Result<Option<RecordBatch>, DatasetError> {
+        let Some(batch) = self.stored(reader)? else { return Ok(None) };
+        if self.names.is_empty() {
+            return Ok(Some(batch));
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let schema = with_fields(batch.schema_ref(), &self.names);
+        RecordBatch::try_new_with_options(schema, batch.columns().to_vec(), &options)
+            .map(Some)
+            .map_err(|error| damaged(&self.path, &error.to_string()))
+    }
+
+    /// The same with the names that the columns have in the file.
+    fn stored(&self, reader: &mut Reader) -> Result<Option<RecordBatch>, DatasetError> {
         guarded(&self.path, || match (reader, &self.store) {
             (Reader::Parquet(reader), _) => {
                 reader.next().transpose().map_err(|error| damaged(&self.path, &error.to_string()))
@@ -346,6 +381,12 @@ impl Table {
     pub(crate) fn column_type(&self, name: &str) -> Option<&DataType> {
         self.schema.field_with_name(name).ok().map(arrow_schema::Field::data_type)
     }
+}
+
+/// The columns of a file under the names of fields.
+fn with_fields(schema: &SchemaRef, names: &InputColumns) -> SchemaRef {
+    let field = |field: &FieldRef| field.as_ref().clone().with_name(names.field_of(field.name()));
+    Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Fields>()))
 }
 
 impl Parquet {

@@ -4,8 +4,8 @@
 use crate::DatasetError;
 use crate::parquet::write_string;
 
-use super::SourceFile;
 use super::lines::Lines;
+use super::{SourceFile, check_columns};
 
 /// The columns of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ impl Header {
                 let rule = "names two columns, and one of the two would be left out; give each its own name";
                 return Err(DatasetError::invalid(&file.path, crate::Place::Line(row.number), name, rule));
             }
+            check_columns(&file.path, &file.names, names.iter().map(String::as_str))?;
+            names = names.iter().map(|name| file.names.field_of(name).into_owned()).collect();
         }
         let mut keys = Vec::with_capacity(names.len());
         for name in &names {
@@ -184,12 +186,14 @@ fn cells(row: &str) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
 
 #[cfg(test)]
 mod tests {
+    use aiperf_config::InputColumns;
+
     use super::*;
 
     fn file(text: &str) -> (tempfile::NamedTempFile, SourceFile) {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        let source = SourceFile::open_table(file.path()).unwrap();
+        let source = SourceFile::open_table(file.path(), &InputColumns::default()).unwrap();
         (file, source)
     }
 

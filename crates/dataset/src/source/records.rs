@@ -50,12 +50,19 @@ impl Records {
     /// The next record.
     pub(crate) fn next<'s>(&'s mut self, file: &SourceFile) -> Result<Option<Record<'s>>, DatasetError> {
         match &mut self.from {
-            From::Lines(lines) => Ok(lines.next(file)?.map(|line| Record {
-                text: utf8(line.bytes),
-                position: line.offset,
-                length: line.bytes.len() as u32,
-                number: line.number,
-            })),
+            From::Lines(lines) => {
+                let Some(line) = lines.next(file)? else { return Ok(None) };
+                let text = match utf8(line.bytes) {
+                    Ok(text) => Ok(file.with_fields(text, &mut self.text)),
+                    Err(fault) => Err(fault),
+                };
+                Ok(Some(Record {
+                    text,
+                    position: line.offset,
+                    length: line.bytes.len() as u32,
+                    number: line.number,
+                }))
+            }
             From::Csv(rows) => {
                 let Some(row) = rows.next(file)? else { return Ok(None) };
                 let text = utf8(row.bytes).map(|row| {

@@ -11,14 +11,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aiperf_config::{
-    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, Normal, SyntheticDataset,
+    DatasetConfig, DatasetSource, EndpointKind, FileDataset, FileFormat, InputColumns, Normal,
+    SyntheticDataset,
 };
-use aiperf_dataset::{Dataset, DatasetError, OpenContext, open};
+use aiperf_dataset::{Dataset, DatasetError, Detected, OpenContext, Timing, open};
 use aiperf_tokenize::Tokenizer;
 use aiperf_types::{Content, Conversation, Turn};
 
 pub fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Looks at a file whose fields have their own names.
+pub fn detect(path: &Path) -> Result<Detected, DatasetError> {
+    aiperf_dataset::detect(path, &InputColumns::default())
+}
+
+/// As [`detect`], for the times of a first record.
+pub fn first_record_timing(path: &Path, format: FileFormat) -> Result<Timing, DatasetError> {
+    aiperf_dataset::first_record_timing(path, format, &InputColumns::default())
+}
+
+/// What is found where fields have their own names.
+pub fn detected(format: FileFormat, timed: bool) -> Detected {
+    Detected { format, timed, columns: InputColumns::default() }
 }
 
 pub fn config(source: DatasetSource) -> DatasetConfig {
@@ -37,9 +53,9 @@ pub fn synthetic(entries: u64, isl: Normal) -> SyntheticDataset {
     SyntheticDataset::new(entries, isl)
 }
 
-/// Every format that can be opened.
-pub fn built() -> impl Iterator<Item = FileFormat> {
-    aiperf_dataset::formats().iter().filter(|format| format.is_built()).map(|format| format.format)
+/// Every format.
+pub fn every_format() -> impl Iterator<Item = FileFormat> {
+    aiperf_dataset::formats().iter().map(|format| format.format)
 }
 
 /// A run with seed 42 on the chat endpoint, closed loop.

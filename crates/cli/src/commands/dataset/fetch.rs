@@ -1,6 +1,6 @@
 //! `aiperf dataset fetch REF…`: fill the cache, so that the same references run offline.
 
-use aiperf_config::{FileFormat, PublicDataset, redact_text};
+use aiperf_config::{FileFormat, InputColumns, PublicDataset, redact_text};
 use aiperf_dataset::public::{self, Place, Setting};
 use aiperf_run::ready_process;
 use aiperf_source::{Ask, Presence, Reference, SourceError, Sources};
@@ -174,7 +174,7 @@ fn fetch(sources: &Sources, text: &str) -> Result<(Value, Vec<String>), SourceEr
     let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
     if let Some(format) = format {
         let block_size = plan.block_size.and_then(|size| u32::try_from(size).ok());
-        remote::check_first_record(&plan, fetched.view.path(), format, block_size)?;
+        remote::check_first_record(&plan, fetched.view.path(), format, block_size, &InputColumns::default())?;
     }
     let here: Vec<Presence> = plan.files().map(|_| Presence { cached: true, sha256: None }).collect();
     let object = json(&plan, &here, Some(&fetched.provenance), scheduled_by_format(plan.format));

@@ -5,7 +5,7 @@ mod finding;
 
 use std::path::Path;
 
-use aiperf_config::FileFormat;
+use aiperf_config::{FileFormat, InputColumns};
 use aiperf_source::{Ask, Plan, Problem, Reference, SourceError, is_parquet, is_skipped};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
@@ -173,7 +173,7 @@ fn suggestion(directory: &Path) -> Option<Value> {
         _ => return None,
     };
     let path = Some(data::relative(directory, named)).filter(|path| !path.is_empty());
-    let format = aiperf_dataset::detect(first).ok().map(|found| found.format);
+    let format = aiperf_dataset::detect(first, &InputColumns::default()).ok().map(|found| found.format);
     let mut manifest = Map::new();
     manifest.insert("path".into(), path.unwrap_or_else(|| ".".into()).into());
     manifest.insert("format".into(), format.map_or("<format>", FileFormat::name).into());

@@ -33,6 +33,22 @@ pub(super) const TTFT: &str = "duration_ttft_ms";
 /// The recorded answer.
 pub(super) const OUTPUT_TEXT: &str = "output_text";
 
+/// Columns that a trace may have.
+pub(super) const ALL: [&str; 12] = [
+    START,
+    PROMPT,
+    INPUT_TOKENS,
+    OUTPUT_TOKENS,
+    "provided_session_id",
+    "poor_man_session_id",
+    HASHES,
+    BLOCK_SIZE,
+    CANCELED,
+    E2E,
+    TTFT,
+    OUTPUT_TEXT,
+];
+
 /// Instants beyond this are not exact in a float.
 const LATEST_MS: u64 = 1 << 53;
 
