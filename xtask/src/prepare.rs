@@ -24,7 +24,8 @@ pub(crate) fn command() -> clap::Command {
         .arg(Arg::new("file").value_name("FILE").help("A mooncake_trace"))
         .arg(count("prompts", "So many prompts of 1,000 tokens"))
         .arg(count("images", "So many prompts of 16 tokens with a PNG image of 512x512 pixels each"))
-        .group(ArgGroup::new("what").args(["file", "prompts", "images"]).required(true))
+        .arg(count("jpegs", "The same with a JPEG image"))
+        .group(ArgGroup::new("what").args(["file", "prompts", "images", "jpegs"]).required(true))
 }
 
 fn count(name: &'static str, help: &'static str) -> Arg {
@@ -36,15 +37,17 @@ fn source(matches: &ArgMatches) -> DatasetSource {
         return DatasetSource::File(FileDataset::new(Path::new(file), FileFormat::MooncakeTrace));
     }
     let constant = |mean| Normal { mean, stddev: 0.0 };
-    let images = matches.get_one::<u64>("images").copied();
-    let entries = images.or_else(|| matches.get_one("prompts").copied()).unwrap_or(1);
+    let count = |name| matches.get_one::<u64>(name).copied();
+    let images = count("images").map(|count| (count, ImageFormat::Png));
+    let images = images.or_else(|| count("jpegs").map(|count| (count, ImageFormat::Jpeg)));
+    let entries = images.map(|(count, _)| count).or_else(|| count("prompts")).unwrap_or(1);
     let tokens = if images.is_some() { 16.0 } else { 1000.0 };
     let mut dataset = SyntheticDataset::new(entries, constant(tokens));
-    dataset.media.images = images.map(|_| SyntheticImages {
+    dataset.media.images = images.map(|(_, format)| SyntheticImages {
         count: 1,
         width: constant(512.0),
         height: constant(512.0),
-        format: ImageFormat::Png,
+        format,
         source: ImageSource::Noise,
         sampling: ImageSampling::Random,
     });

@@ -9,7 +9,7 @@ use crate::bench::Bench;
 use crate::bench::client::LIMIT;
 use crate::bench::figure::{Figure, Judged, Limit, Rival};
 use crate::bench::mock::Mock;
-use crate::bench::process::{Running, tail};
+use crate::bench::process::{Running, Used, tail};
 use crate::bench::progress::say;
 
 /// What is made.
@@ -46,9 +46,9 @@ pub(crate) fn prompts(bench: &Bench) -> Result<Vec<Figure>> {
     )
 }
 
-/// 1,000 PNG images of 512x512 pixels.
+/// 1,000 PNG images of 512x512 pixels, and JPEG images of that size.
 pub(crate) fn images(bench: &Bench) -> Result<Vec<Figure>> {
-    measure(
+    let mut figures = measure(
         bench,
         &Kind {
             row: "images",
@@ -71,20 +71,40 @@ pub(crate) fn images(bench: &Bench) -> Result<Vec<Figure>> {
             factor: 10.0,
             memory: 128.0,
         },
-    )
+    )?;
+    figures.push(jpegs(bench)?);
+    Ok(figures)
+}
+
+/// Noise is the hardest there is to compress.
+fn jpegs(bench: &Bench) -> Result<Figure> {
+    let (row, count) = ("images", bench.size(1_000, 50));
+    let mut each = Vec::new();
+    for run in 1..=bench.runs {
+        let (used, said) = prepared(bench, row, "--jpegs", count)?;
+        each.push(used.cpu_sec / count as f64 * 1e3);
+        say(format_args!("  run {run} JPEG      {:9.2} s CPU, {said}", used.cpu_sec));
+    }
+    Ok(Figure::new(row, format!("{count} JPEG images of 512x512, CPU of each"), "ms", each)
+        .must(Limit::AtMost(40.0)))
+}
+
+/// Makes `count` bodies in a process of its own, which says how many they were.
+fn prepared(bench: &Bench, row: &str, switch: &str, count: u64) -> Result<(Used, String)> {
+    let folder = bench.fresh_folder(row)?;
+    let mut command = Command::new(std::env::current_exe().context("the harness cannot find itself")?);
+    command.args(["prepare", switch, &count.to_string()]);
+    let used = Running::start(command, &folder)?.wait(LIMIT)?;
+    ensure!(used.code == Some(0), "prepare failed\n{}", tail(&folder.join("stderr.txt")));
+    let said = std::fs::read_to_string(folder.join("stdout.txt"))?;
+    ensure!(said.starts_with(&format!("{count} bodies")), "prepare made {said}");
+    Ok((used, said.trim_end().to_owned()))
 }
 
 fn measure(bench: &Bench, kind: &Kind) -> Result<Vec<Figure>> {
-    let own = std::env::current_exe().context("the harness cannot find itself")?;
     let (mut ours, mut theirs, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for run in 1..=bench.runs {
-        let folder = bench.fresh_folder(kind.row)?;
-        let mut command = Command::new(&own);
-        command.args(["prepare", kind.switch, &kind.ours.to_string()]);
-        let used = Running::start(command, &folder)?.wait(LIMIT)?;
-        ensure!(used.code == Some(0), "prepare failed\n{}", tail(&folder.join("stderr.txt")));
-        let said = std::fs::read_to_string(folder.join("stdout.txt"))?;
-        ensure!(said.starts_with(&format!("{} bodies", kind.ours)), "prepare made {said}");
+        let (used, said) = prepared(bench, kind.row, kind.switch, kind.ours)?;
         ours.push(used.wall_sec / kind.ours as f64 * 1e6);
         memory.push(used.peak_bytes as f64 / 1_048_576.0);
         say(format_args!(
@@ -92,10 +112,11 @@ fn measure(bench: &Bench, kind: &Kind) -> Result<Vec<Figure>> {
             used.wall_sec,
             used.cpu_sec,
             memory.last().copied().unwrap_or(0.0),
-            said.trim_end()
+            said
         ));
         // Many times ours: once is enough to show the distance.
         if let Some(reference) = bench.reference.as_ref().filter(|_| run == 1) {
+            let folder = bench.fresh_folder(kind.row)?;
             let mock = Mock::start_logging(bench, &folder, &[("ttft", "0"), ("itl", "0")])?;
             let entries = kind.theirs.to_string();
             let mut arguments = vec!["--num-dataset-entries", &entries, "--request-count", "1"];

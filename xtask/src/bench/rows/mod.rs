@@ -11,6 +11,7 @@ mod datasets;
 mod generated;
 mod lateness;
 mod memory;
+mod public;
 mod remote;
 mod replay;
 mod sockets;
@@ -152,7 +153,7 @@ pub(crate) const ALL: &[Row] = &[
     },
     Row {
         name: "images",
-        about: "1,000 generated PNG images of 512x512, none sent, beside the reference",
+        about: "1,000 generated PNG images of 512x512, none sent, beside the reference; the same in JPEG",
         reference: true,
         measure: generated::images,
     },
@@ -173,6 +174,12 @@ pub(crate) const ALL: &[Row] = &[
         about: "access check of a prefix of S3 with 100,000 entries",
         reference: false,
         measure: remote::listing,
+    },
+    Row {
+        name: "memory-public",
+        about: "peak memory preparing recorded sessions of 178,000 tokens from a stub of the Hub",
+        reference: false,
+        measure: public::memory,
     },
     Row {
         name: "agentic-code",

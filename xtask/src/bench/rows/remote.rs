@@ -18,7 +18,7 @@ use crate::bench::mock::Mock;
 use crate::bench::process::{Running, Used, tail};
 use crate::bench::progress::say;
 
-const MIB: f64 = 1_048_576.0;
+pub(super) const MIB: f64 = 1_048_576.0;
 
 /// `aiperf dataset fetch` of 1 GiB, beside `curl | tee | sha256sum` and `sync`.
 pub(crate) fn download(bench: &Bench) -> Result<Vec<Figure>> {
@@ -185,7 +185,7 @@ impl Web {
 }
 
 /// The program, with a home of its own.
-fn aiperf(bench: &Bench, home: &Path) -> Command {
+pub(super) fn aiperf(bench: &Bench, home: &Path) -> Command {
     let mut command = Command::new(&bench.binary);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
@@ -197,7 +197,7 @@ fn aiperf(bench: &Bench, home: &Path) -> Command {
     command
 }
 
-fn well(process: Running, folder: &Path) -> Result<Used> {
+pub(super) fn well(process: Running, folder: &Path) -> Result<Used> {
     let used = process.wait(LIMIT)?;
     ensure!(used.code == Some(0), "ended with {:?}\n{}", used.code, tail(&folder.join("stderr.txt")));
     Ok(used)
