@@ -130,10 +130,12 @@ pub enum Note {
         /// The flag that leaves it to the user.
         flag: &'static str,
     },
-    /// Random prompts are not those of the benchmark that is imitated: only conversations of one text can be.
-    NotImitated {
+    /// Not all random prompts are those of the benchmark that is imitated, which draws one for each conversation.
+    ImitatedUpTo {
         /// The benchmark.
         benchmark: &'static str,
+        /// How many are, counted over all conversations.
+        texts: u64,
     },
     /// The seed is more than the imitated benchmark takes.
     SeedFolded {
@@ -253,10 +255,15 @@ impl fmt::Display for Note {
                 f,
                 "--extra-inputs sets `{key}`, and the rows of the trace overwrite it; {flag} leaves it to --extra-inputs"
             ),
-            Note::NotImitated { benchmark } => write!(
+            Note::ImitatedUpTo { benchmark, texts: 0 } => write!(
                 f,
-                "conversations of several texts have random prompts of our own drawing, not those of the {benchmark} \
-                 benchmark with this seed"
+                "so many conversations have random prompts of our own drawing, not those of the {benchmark} benchmark with \
+                 this seed"
+            ),
+            Note::ImitatedUpTo { benchmark, texts } => write!(
+                f,
+                "the first {texts} texts are the random prompts of the {benchmark} benchmark with this seed, which has one for \
+                 each conversation; the others are of our own drawing"
             ),
             Note::SeedFolded { seed, folded } => write!(
                 f,
@@ -339,10 +346,10 @@ mod tests {
             ),
             (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
             (
-                Note::NotImitated { benchmark: "vllm" },
+                Note::ImitatedUpTo { benchmark: "vllm", texts: 4 },
                 NoteLevel::Warning,
-                "several texts",
-                "not those of the vllm benchmark",
+                "the first 4 texts",
+                "the others are of our own drawing",
             ),
             (
                 Note::SeedFolded { seed: 1 << 32, folded: 1 },

@@ -89,6 +89,11 @@ pub(crate) fn open(
     if shape.entries == 0 {
         return Err(DatasetError::Empty("--num-dataset-entries is 0: nothing can be sent".into()));
     }
+    if shape.batch_size == 0 && shape.media == SyntheticMedia::default() {
+        return unsuitable(
+            "--batch-size 0 and --isl 0 leave nothing to send without images, audio or video".into(),
+        );
+    }
     if shape.batch_size > 1 && !context.endpoint.single_turn_only() {
         return unsuitable(format!(
             "--batch-size {} makes several texts of a turn, and a {} request carries one; use the embeddings or the \
@@ -121,11 +126,14 @@ pub(crate) fn open(
     let (first, later) = overhead(tokenizer, context);
     let (prefixes, _) = shape.prefix_pool.unwrap_or_default();
     let first = first + turn_mark;
-    let (plan, notes) = imitation::plan(shape, config.corpus, context, first);
+    let turn_counts = streams("turns");
+    let (plan, notes) = imitation::plan(shape, config.corpus, context, (first, later), |entry| {
+        turns_of(shape, &turn_counts, entry)
+    });
     let special = tokenizer.num_special_tokens_to_add();
     let dataset = Synthetic {
         overhead: (first, later),
-        turns: streams("turns"),
+        turns: turn_counts,
         delays: streams("delays"),
         delay_cap_ms: config.inter_turn_delay_cap.map_or(f64::INFINITY, |cap| cap.as_secs_f64() * 1000.0),
         lengths: LengthDraws::new(&shape.lengths, shape.random_style, special, streams),
@@ -199,16 +207,25 @@ fn overhead(tokenizer: &Tokenizer, context: &OpenContext<'_>) -> (u64, u64) {
     }
 }
 
+fn one_turn(shape: &SyntheticDataset) -> bool {
+    shape.turns.stddev <= 0.0 && shape.turns.mean < 1.5
+}
+
+/// The number of turns of an entry.
+fn turns_of(shape: &SyntheticDataset, counts: &Streams, entry: u64) -> u32 {
+    if one_turn(shape) {
+        return 1;
+    }
+    u32::try_from(whole(&mut counts.at(entry), shape.turns, 1)).unwrap_or(u32::MAX)
+}
+
 impl Synthetic {
     fn one_turn(&self) -> bool {
-        self.shape.turns.stddev <= 0.0 && self.shape.turns.mean < 1.5
+        one_turn(&self.shape)
     }
 
     fn turns(&self, index: u64) -> u32 {
-        if self.one_turn() {
-            return 1;
-        }
-        u32::try_from(whole(&mut self.turns.at(index), self.shape.turns, 1)).unwrap_or(u32::MAX)
+        turns_of(&self.shape, &self.turns, index)
     }
 
     /// Turns of all entries before this one.
@@ -241,6 +258,9 @@ impl Synthetic {
     }
 
     fn prefix(&self, index: u64) -> Option<&Text> {
+        if let Some(imitation) = &self.imitation {
+            return imitation.prefix(index);
+        }
         let (count, length) = self.shape.prefix_pool?;
         let choice = below(&mut self.prefix_choice.at(index), u64::from(count));
         let text = || self.corpus.exact_text(&mut self.prefix_texts.at(choice), u64::from(length));
@@ -271,24 +291,36 @@ impl Synthetic {
         }
     }
 
+    /// The texts of a turn, which has a number among those of all entries.
     fn turn(
         &self,
         lengths: &mut EntryLengths<'_>,
         prompts: &mut Stream,
         overhead: u64,
         prefix: Option<&Text>,
+        number: u64,
     ) -> Result<Turn, DatasetError> {
         let floor = u64::from(prefix.is_none());
-        let max_tokens = lengths.turn();
-        let mut contents = Vec::with_capacity(self.shape.batch_size.max(1) as usize);
+        let imitation = self.imitation.as_ref();
+        let drawn = lengths.turn();
+        let max_tokens = imitation.and_then(|imitation| imitation.output(number)).or(drawn);
+        if self.shape.batch_size == 0 {
+            return Ok(Turn { max_tokens, ..Turn::default() });
+        }
+        let mut contents = Vec::with_capacity(self.shape.batch_size as usize);
         let mut tokens = 0;
-        for _ in 0..self.shape.batch_size.max(1) {
+        for place in 0..self.shape.batch_size {
             self.finish.stop().go_on()?;
-            let length = lengths.text(overhead, floor);
-            let text = match prefix {
+            let drawn = lengths.text(overhead, floor);
+            let length = imitation.and_then(|imitation| imitation.length(number)).unwrap_or(drawn);
+            let imitated = match imitation {
+                Some(imitation) => imitation.text(number, place, self.finish.stop())?,
+                None => None,
+            };
+            let text = imitated.unwrap_or_else(|| match prefix {
                 None => self.corpus.exact_text(prompts, length),
                 Some(prefix) => self.corpus.exact_text_after(prefix, prompts, length),
-            };
+            });
             tokens += text.tokens;
             contents.push(text.text.into());
         }
@@ -296,20 +328,6 @@ impl Synthetic {
             content: Content::Parts { texts: vec![TextGroup { name: None, contents }], media: Vec::new() },
             text_tokens: Some(tokens),
             max_tokens,
-            ..Turn::default()
-        })
-    }
-
-    /// The one turn of an entry whose text is that of another benchmark.
-    fn imitated_turn(&self, imitation: &Imitation, index: u64) -> Result<Turn, DatasetError> {
-        let (text, max_tokens) = imitation.request(index, self.finish.stop())?;
-        Ok(Turn {
-            content: Content::Parts {
-                texts: vec![TextGroup { name: None, contents: vec![text.text.into()] }],
-                media: Vec::new(),
-            },
-            text_tokens: Some(text.tokens),
-            max_tokens: Some(max_tokens),
             ..Turn::default()
         })
     }
@@ -339,19 +357,21 @@ impl Dataset for Synthetic {
         let mut prompts = self.prompts.at(index);
         let mut turns = Vec::with_capacity(count as usize);
         let mut media = self.media(index);
+        // Only what is imitated asks for its place among all.
+        let before = if self.imitation.is_some() { self.turns_before(index) } else { 0 };
         for number in 0..count {
-            let mut turn = if let Some(rankings) = &self.rankings {
-                rankings.turn(&self.corpus, index, &mut prompts, self.finish.stop())?
-            } else if let Some(imitation) = &self.imitation {
-                self.imitated_turn(imitation, index)?
-            } else if number == 0 {
-                self.turn(&mut lengths, &mut prompts, self.overhead.0, self.prefix(index))?
-            } else {
-                Turn {
-                    delay_ms: delays.as_mut().map(|draw| draw()),
-                    ..self.turn(&mut lengths, &mut prompts, self.overhead.1, None)?
+            let (overhead, prefix) =
+                if number == 0 { (self.overhead.0, self.prefix(index)) } else { (self.overhead.1, None) };
+            let mut turn = match &self.rankings {
+                Some(rankings) => rankings.turn(&self.corpus, index, &mut prompts, self.finish.stop())?,
+                None => {
+                    let number = before + u64::from(number);
+                    self.turn(&mut lengths, &mut prompts, overhead, prefix, number)?
                 }
             };
+            if number > 0 {
+                turn.delay_ms = delays.as_mut().map(|draw| draw());
+            }
             media(&mut turn)?;
             turns.push(turn);
         }

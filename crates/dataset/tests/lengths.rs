@@ -6,7 +6,8 @@ mod common;
 use std::sync::{Arc, LazyLock};
 
 use aiperf_config::{
-    Corpus, DatasetConfig, DatasetSource, LengthPairs, LengthRange, Lengths, RandomStyle, SyntheticDataset,
+    Corpus, DatasetConfig, DatasetSource, EndpointKind, LengthPairs, LengthRange, Lengths, RandomStyle,
+    SyntheticDataset,
 };
 use aiperf_dataset::{Dataset, DatasetError, Note, OpenContext, open};
 use aiperf_tokenize::{OpenOptions, Tokenizer};
@@ -142,6 +143,73 @@ fn random_prompts_are_those_of_the_benchmark_that_is_imitated() {
     }
 }
 
+/// The benchmark has a request for each conversation: so many turns have them, conversation by conversation, and those
+/// behind them have lengths within the same ranges.
+#[test]
+fn several_turns_use_up_the_prompts_of_the_benchmark_before_others_are_drawn() {
+    let range = LengthRange { input: 16, output: 8, input_ratio: 0.25, output_ratio: 0.25 };
+    for prefix_pool in [None, Some((1, 6))] {
+        let shape = SyntheticDataset { prefix_pool, ..with(5, Lengths::Range(range)) };
+        let single = opened(&random(shape.clone()), 42);
+        let several = SyntheticDataset { turns: constant(2.0), turn_delay: constant(7.0), ..shape };
+        let several = opened(&random(several), 42);
+        let of = |dataset: &dyn Dataset, index: u64, turn: usize| {
+            let turn = dataset.build(index).unwrap().turns.remove(turn);
+            (text(&turn).to_owned(), turn.max_tokens, turn.delay_ms)
+        };
+        for (number, (index, turn)) in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)].into_iter().enumerate() {
+            let (wanted, limit, _) = of(&*single, number as u64, 0);
+            let (found, found_limit, delay) = of(&*several, index, turn);
+            assert_eq!((found_limit, delay), (limit, (turn == 1).then_some(7.0)), "{number}");
+            // Only the first turn of a conversation has a prefix; a text behind one may be cut at another place.
+            if prefix_pool.is_none() {
+                assert_eq!(found, wanted, "{number}");
+            } else {
+                let tokens = |text: &str| BUILTIN.count(text);
+                assert_eq!(tokens(&found) + if turn == 1 { 6 } else { 0 }, tokens(&wanted), "{number}");
+            }
+        }
+        for (index, turn) in [(2, 1), (3, 0), (3, 1), (4, 1)] {
+            let (found, limit, _) = of(&*several, index, turn);
+            let prefix = if turn == 0 { prefix_pool.map_or(0, |(_, length)| u64::from(length)) } else { 0 };
+            assert!((12 + prefix..=20 + prefix).contains(&BUILTIN.count(&found)), "{found}");
+            assert!((6..=10).contains(&limit.unwrap()));
+        }
+        if prefix_pool.is_some() {
+            let mut tokens = Vec::new();
+            BUILTIN.encode(&of(&*single, 0, 0).0, &mut tokens);
+            let prefix = BUILTIN.decode(&tokens[..6]);
+            for index in 0..5 {
+                assert!(of(&*several, index, 0).0.starts_with(&prefix), "{index}");
+                assert!(!of(&*several, index, 1).0.starts_with(&prefix), "{index}");
+            }
+        }
+    }
+}
+
+/// Each turn has its lengths, each text its place in the pool, as in the reference.
+#[test]
+fn several_texts_of_a_turn_have_one_length_and_use_up_the_prompts_of_the_benchmark() {
+    let range = LengthRange { input: 16, output: 8, input_ratio: 0.25, output_ratio: 0.25 };
+    let shape = with(4, Lengths::Range(range));
+    let single = opened(&random(shape.clone()), 42);
+    let config = random(SyntheticDataset { batch_size: 2, ..shape });
+    let context = OpenContext { endpoint: EndpointKind::Completions, seed: 42, ..context(&BUILTIN) };
+    let pairs = open(&config, &context).unwrap();
+    assert_eq!(pairs.notes(), [Note::ImitatedUpTo { benchmark: "vllm", texts: 4 }]);
+    for (index, (input, output)) in [(12, 8), (18, 10), (17, 6), (15, 9)].into_iter().enumerate() {
+        let turn = &pairs.build(index as u64).unwrap().turns[0];
+        assert_eq!(turn.max_tokens, Some(output));
+        for (place, text) in texts(turn).iter().enumerate() {
+            assert_eq!(BUILTIN.count(text), input, "{text}");
+            let alone = single.build((index * 2 + place) as u64 % 4).unwrap();
+            let alone = self::text(&alone.turns[0]);
+            let begins = text.starts_with(alone) || alone.starts_with(*text);
+            assert_eq!(begins, index < 2, "{index} {place}: {text:?} {alone:?}");
+        }
+    }
+}
+
 #[test]
 fn imitated_prompts_do_not_depend_on_threads_or_order() {
     let range = LengthRange { input: 60, output: 8, input_ratio: 0.5, output_ratio: 0.5 };
@@ -186,7 +254,7 @@ fn what_is_not_imitated_and_a_seed_that_is_too_large_are_told() {
     assert_eq!(text(&given.build(0).unwrap().turns[0]), text(&drawn.build(0).unwrap().turns[0]));
 
     let several = SyntheticDataset { turns: constant(2.0), ..shape.clone() };
-    assert_eq!(opened(&random(several), 42).notes(), [Note::NotImitated { benchmark: "vllm" }]);
+    assert_eq!(opened(&random(several), 42).notes(), [Note::ImitatedUpTo { benchmark: "vllm", texts: 4 }]);
     let sglang = SyntheticDataset { random_style: RandomStyle::Sglang, ..shape };
     let (low, high) = (opened(&random(sglang.clone()), 43), opened(&random(sglang), 42 + (1 << 32)));
     assert_eq!(high.notes(), [Note::SeedFolded { seed: 42 + (1 << 32), folded: 43 }]);

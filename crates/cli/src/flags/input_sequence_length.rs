@@ -11,7 +11,7 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .value("TOKENS")
     .default("550")
-    .help("Mean input length of a turn"),
+    .help("Mean input length of a turn; 0 sends images, audio or video without text"),
     Flag::new(
         "--isl-stddev",
         &["--prompt-input-tokens-stddev", "--synthetic-input-tokens-stddev", "--isl-stddev"],

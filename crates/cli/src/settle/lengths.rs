@@ -41,20 +41,19 @@ pub(super) fn settle(typed: &Typed, notes: &mut Vec<Note>) -> Result<(Lengths, R
         }
         (Some(pairs), None) => Lengths::Pairs(self::pairs(typed, pairs, notes)?),
         (None, Some(ratio)) => Lengths::Range(range(typed, ratio, style)?),
-        (None, None) => Lengths::Normal(isl(typed)?),
+        (None, None) => Lengths::Normal(isl(typed)),
     };
     Ok((lengths, style))
 }
 
-fn isl(typed: &Typed) -> Result<Normal, UsageError> {
+fn isl(typed: &Typed) -> Normal {
     let mean = typed.number(ISL).unwrap_or(DEFAULT_ISL);
-    if mean <= 0.0 {
-        return Err(UsageError::combination(
-            format!("{} 0 leaves nothing to send", typed.name(ISL)),
-            "give a length of 1 or more",
-        ));
-    }
-    Ok(Normal { mean, stddev: typed.number("--isl-stddev").unwrap_or(0.0) })
+    Normal { mean, stddev: typed.number("--isl-stddev").unwrap_or(0.0) }
+}
+
+/// Whether `--isl 0` asks for turns without text; where lengths come in pairs or as a range it says nothing of its own.
+pub(super) fn is_none(typed: &Typed) -> bool {
+    !has_outputs(typed) && typed.number(ISL).is_some_and(|mean| mean <= 0.0)
 }
 
 fn pairs(typed: &Typed, text: &str, notes: &mut Vec<Note>) -> Result<LengthPairs, UsageError> {

@@ -1,6 +1,6 @@
 //! Generated text.
 
-use aiperf_config::{EndpointKind, Normal, SyntheticDataset};
+use aiperf_config::{EndpointKind, Normal, SyntheticDataset, SyntheticMedia};
 
 use super::{Note, lengths, media, rankings, refuse_all, sizes};
 use crate::typed::Typed;
@@ -12,6 +12,18 @@ pub(super) const MOST_TEXTS: u32 = 100_000;
 const MOST_PREFIXES: u32 = 1_000_000;
 /// Conversations, of which some things are kept for each.
 const MOST_ENTRIES: u64 = 100_000_000;
+const BATCH: &str = "--batch-size";
+/// Flags that shape the text of turns.
+const OF_TEXTS: [&str; 8] = [
+    BATCH,
+    "--isl",
+    "--isl-stddev",
+    "--seq-dist",
+    "--random-range-ratio",
+    "--random-corpus-style",
+    "--num-prefix-prompts",
+    "--prefix-prompt-length",
+];
 
 pub(super) fn settle(
     typed: &Typed,
@@ -20,6 +32,8 @@ pub(super) fn settle(
 ) -> Result<SyntheticDataset, UsageError> {
     let rankings = rankings::settle(typed, kind)?;
     let (lengths, random_style) = lengths::settle(typed, notes)?;
+    let media = media::settle(typed, kind, notes)?;
+    let without_text = without_text(typed, &media)?;
     let turns = Normal {
         mean: typed.number("--conversation-turn-mean").unwrap_or(1.0),
         stddev: typed.number("--conversation-turn-stddev").unwrap_or(0.0),
@@ -69,11 +83,11 @@ pub(super) fn settle(
             stddev: typed.number("--conversation-turn-delay-stddev").unwrap_or(0.0),
         },
         turn_delay_ratio: typed.number("--conversation-turn-delay-ratio").unwrap_or(1.0),
-        batch_size: batch_size(typed, kind)?,
+        batch_size: if without_text { 0 } else { batch_size(typed, kind)? },
         prefix_pool: prefix_pool(typed)?,
         shared_system_prompt_length,
         user_context_prompt_length,
-        media: media::settle(typed, kind, notes)?,
+        media,
         rankings,
     };
     sizes::check(typed, &shape)?;
@@ -102,12 +116,33 @@ pub(super) fn entries(typed: &Typed) -> Result<u64, UsageError> {
     ))
 }
 
-fn batch_size(typed: &Typed, kind: EndpointKind) -> Result<u32, UsageError> {
-    let Some(count) = at_most(typed, "--batch-size", MOST_TEXTS)? else { return Ok(1) };
-    let name = typed.name("--batch-size");
-    if count == 0 {
-        return Err(UsageError::combination(format!("{name} 0 leaves nothing to send"), "give 1 or more"));
+/// Whether turns have no text, which is asked for by a length or a number of texts of 0. Then something else must be sent,
+/// and nothing may shape the text that is not there.
+fn without_text(typed: &Typed, media: &SyntheticMedia) -> Result<bool, UsageError> {
+    let flag = if typed.count(BATCH) == Some(0) {
+        BATCH
+    } else if lengths::is_none(typed) {
+        "--isl"
+    } else {
+        return Ok(false);
+    };
+    let name = typed.name(flag);
+    if *media == SyntheticMedia::default() {
+        return Err(UsageError::combination(
+            format!("{name} 0 leaves nothing to send: neither text nor images, audio or video are asked for"),
+            "give 1 or more, or add --image-width-mean and --image-height-mean, --audio-length-mean, or --video-width and \
+             --video-height",
+        ));
     }
+    let shaping = OF_TEXTS.iter().copied().filter(|other| *other != flag).collect::<Vec<_>>();
+    let needs = format!("shapes the text of turns, and {name} 0 means they have none");
+    refuse_all(typed, &shaping, &needs, &format!("drop it, or drop {name}"))?;
+    Ok(true)
+}
+
+fn batch_size(typed: &Typed, kind: EndpointKind) -> Result<u32, UsageError> {
+    let Some(count) = at_most(typed, BATCH, MOST_TEXTS)? else { return Ok(1) };
+    let name = typed.name(BATCH);
     if count > 1 && kind == EndpointKind::Chat {
         return Err(UsageError::combination(
             format!("{name} {count} puts several texts in one turn, and --endpoint-type chat takes one"),

@@ -366,8 +366,15 @@ const REFUSED: &[(&str, &[&str])] = &[
     ),
     ("--video-batch-size 2", &["--video-batch-size", "--video-width"]),
     ("--osl-stddev 1", &["--osl-stddev", "--osl"]),
-    ("--isl 0", &["--isl"]),
-    ("--batch-size 0", &["--batch-size"]),
+    ("--isl 0", &["--isl 0 leaves nothing to send", "--image-width-mean", "--video-width"]),
+    ("--batch-size 0", &["--batch-size 0 leaves nothing to send", "--audio-length-mean"]),
+    ("--isl 0 --image-width-mean 0 --image-height-mean 8", &["--isl 0 leaves nothing to send"]),
+    ("--endpoint-type embeddings -b 0", &["-b 0 leaves nothing to send"]),
+    (
+        "--isl 0 --num-prefix-prompts 2 --prefix-prompt-length 5 --audio-length-mean 1",
+        &["--num-prefix-prompts shapes the text", "--isl 0", "drop it, or drop --isl"],
+    ),
+    ("--batch-size 0 --isl 5 --audio-length-mean 1", &["--isl shapes the text", "--batch-size 0"]),
     ("--batch-size 2", &["--batch-size 2", "--endpoint-type chat"]),
     ("--session-turns-mean 0.5", &["--session-turns-mean", "1 to 100000"]),
     (

@@ -31,7 +31,12 @@ pub(crate) fn profile_with(
             "--ui",
             "none",
         ])
-        .args(["--isl", "12", "--export-level", "raw", "--artifact-dir", folder])
+        .args(["--export-level", "raw", "--artifact-dir", folder])
+        .args(if arguments.contains("--isl 0") || arguments.contains("--batch-size 0") {
+            &[][..]
+        } else {
+            &["--isl", "12"]
+        })
         .args(arguments.split_whitespace())
         .current_dir(directory)
         .stdin(Stdio::null())
@@ -164,6 +169,30 @@ fn images_and_clips_leave_the_texts_alone() {
     let plain = contents(&directory.path().join("plain"));
     let media = contents(&directory.path().join("media"));
     assert_eq!(plain, media.iter().map(|content| content[0]["text"].clone()).collect::<Vec<_>>());
+}
+
+#[test]
+fn media_are_sent_without_text_where_a_length_or_a_number_of_texts_is_0() {
+    let directory = tempfile::tempdir().unwrap();
+    let turns = "--num-conversations 2 --num-dataset-entries 2 --conversation-turn-mean 2 --concurrency 1";
+    for (folder, flags, kinds) in [
+        ("images", "--isl 0 --image-width-mean 4 --image-height-mean 4", &["image_url"][..]),
+        (
+            "both",
+            "--batch-size 0 --audio-length-mean 0.02 --image-width-mean 4 --image-height-mean 4 --osl 3",
+            &["image_url", "input_audio"],
+        ),
+    ] {
+        let output = profile(&format!("{turns} {flags}"), folder, directory.path());
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let contents = contents(&directory.path().join(folder));
+        assert_eq!(contents.len(), 4);
+        for content in contents {
+            let parts = content.as_array().unwrap();
+            let found: Vec<&str> = parts.iter().map(|part| part["type"].as_str().unwrap()).collect();
+            assert_eq!(found, kinds, "{flags}");
+        }
+    }
 }
 
 #[test]

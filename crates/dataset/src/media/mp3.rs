@@ -1,4 +1,5 @@
-//! MP3 files through an installed encoder: `lame`, or `ffmpeg`.
+//! MP3 files through an installed encoder: `lame`, or `ffmpeg`. None is compiled in: the libraries are under the LGPL, one of
+//! them is C, and who wants MP3 has a package with either program.
 
 use super::program::{Program, Scratch, how_to_install};
 use super::wav::Shape;

@@ -3,7 +3,8 @@
 //! All numbers come from one stream: the input lengths of all requests, then their output limits, then where each
 //! begins in the pool of tokens, then the prefixes, then the tokens that top up what came out too short. The last are
 //! drawn as requests are made, so these are made in order the first time; what a request took is kept, and it can be
-//! made again at any time.
+//! made again at any time. Such a benchmark draws a request for each conversation. Where there are more, the lengths are
+//! those of as many turns, conversation by conversation, and the texts as many, too; those behind them are not imitated.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,44 +23,62 @@ pub(super) struct Plan {
     range: LengthRange,
     seed: u64,
     entries: u32,
+    /// Texts of a turn.
+    batch: u64,
     /// Number of prefixes, and tokens of each.
     prefixes: (u32, u32),
     /// Tokens that a server adds to a bare text.
     special: u64,
-    /// All tokens that it adds.
-    overhead: u64,
+    /// All tokens that it adds to the first and to later turns of a conversation.
+    overhead: (u64, u64),
+    /// For each turn the conversation that it begins; `None` for a later turn.
+    begun: Box<[Option<u64>]>,
 }
 
 /// The plan, where prompts are to be those of another benchmark, and what is to be said of it. `overhead` tokens are
-/// added by the server to the first prompt of a conversation. A seed that was drawn is used like one that was given, so
-/// that the run can be repeated with it.
+/// added by the server to the first and to later prompts of a conversation, which has `turns`. A seed that was drawn is
+/// used like one that was given, so that the run can be repeated with it.
 pub(super) fn plan(
     shape: &SyntheticDataset,
     corpus: Option<CorpusChoice>,
     context: &OpenContext<'_>,
-    overhead: u64,
+    overhead: (u64, u64),
+    turns: impl Fn(u64) -> u32,
 ) -> (Option<Plan>, Vec<Note>) {
     let Lengths::Range(range) = shape.lengths else { return (None, Vec::new()) };
     if corpus != Some(CorpusChoice::Random) {
         return (None, Vec::new());
     }
     let style = shape.random_style;
-    let one_text = shape.turns.stddev <= 0.0 && shape.turns.mean < 1.5 && shape.batch_size <= 1;
-    let (Ok(entries), true) = (u32::try_from(shape.entries), one_text) else {
-        let benchmark = match style {
-            RandomStyle::Vllm => "vllm",
-            RandomStyle::Sglang => "sglang",
-        };
-        return (None, if context.seed_given { vec![Note::NotImitated { benchmark }] } else { Vec::new() });
+    let benchmark = match style {
+        RandomStyle::Vllm => "vllm",
+        RandomStyle::Sglang => "sglang",
     };
-    let seed = context.seed;
     let mut notes = Vec::new();
+    let mut say = |note: Note| {
+        if context.seed_given {
+            notes.push(note);
+        }
+    };
+    let Ok(entries) = u32::try_from(shape.entries) else {
+        say(Note::ImitatedUpTo { benchmark, texts: 0 });
+        return (None, notes);
+    };
+    let batch = u64::from(shape.batch_size.max(1));
+    let begun: Box<[Option<u64>]> = (0..shape.entries)
+        .flat_map(|entry| (0..turns(entry)).map(move |turn| (turn == 0).then_some(entry)))
+        .take(entries as usize)
+        .collect();
+    if batch > 1 || begun.contains(&None) {
+        say(Note::ImitatedUpTo { benchmark, texts: shape.entries });
+    }
+    let seed = context.seed;
     if style == RandomStyle::Sglang && seed > u64::from(u32::MAX) && context.seed_given {
         notes.push(Note::SeedFolded { seed, folded: folded(seed) });
     }
     let special = context.tokenizer.map_or(0, Tokenizer::num_special_tokens_to_add);
     let prefixes = shape.prefix_pool.unwrap_or_default();
-    (Some(Plan { style, range, seed, entries, prefixes, special, overhead }), notes)
+    (Some(Plan { style, range, seed, entries, batch, prefixes, special, overhead, begun }), notes)
 }
 
 /// Makes them.
@@ -67,26 +86,32 @@ pub(super) struct Imitation {
     corpus: Corpus,
     pool: Arc<TokenPool>,
     any: Arc<TokenPool>,
-    requests: Box<[Request]>,
-    prefixes: Box<[Vec<u32>]>,
+    turns: Box<[Turn]>,
+    /// Where each text begins in the pool.
+    offsets: Vec<u32>,
+    /// Texts of a turn.
+    batch: u64,
+    /// Texts of the pool, and their tokens.
+    prefixes: Box<[(Text, Vec<u32>)]>,
     prefix_choice: Streams,
     fallback: Streams,
-    /// Tokens that a server adds beyond those that lengths are already without.
-    overhead: u64,
     made: Mutex<Made>,
 }
 
-struct Request {
+struct Turn {
     input: u32,
     output: u32,
-    offset: u32,
+    /// Tokens that a server adds beyond those that lengths are already without.
+    overhead: u64,
+    /// The conversation that it begins.
+    begins: Option<u64>,
 }
 
 struct Made {
     random: NumpyRandom,
-    /// All draws of tokens that topped a request up.
+    /// All draws of tokens that topped a text up.
     drawn: Vec<u32>,
-    /// Where the draws of each request that was made begin, and where those of the next one will.
+    /// Where the draws of each text that was made begin, and where those of the next one will.
     begins: Vec<usize>,
 }
 
@@ -105,11 +130,15 @@ impl Imitation {
         let inputs = all(plan.range.inputs(plan.style, plan.special));
         let outputs = all(plan.range.outputs(plan.style));
         let offsets = all((0, u64::from(tokenizer.vocab_size().saturating_sub(1))));
-        let requests = inputs
+        let turns = inputs
             .into_iter()
             .zip(outputs)
-            .zip(offsets)
-            .map(|((input, output), offset)| Request { input, output, offset })
+            .zip(plan.begun.iter())
+            .map(|((input, output), begins)| {
+                let (first, later) = plan.overhead;
+                let overhead = if begins.is_some() { first } else { later }.saturating_sub(plan.special);
+                Turn { input, output, overhead, begins: *begins }
+            })
             .collect();
         let any = TokenPool::of(tokenizer, Pool::Decodable);
         let fallback = streams("prompts");
@@ -120,32 +149,65 @@ impl Imitation {
                 let drawn = (0..length).map(|_| drawn_token(&pool, &mut random)).collect();
                 let more = || drawn_token(&any, &mut random);
                 let mut stream = streams("prefixes").at(u64::from(number));
-                let text = corpus.topped_up_text(drawn, u64::from(length), more, &mut stream).text;
+                let text = corpus.topped_up_text(drawn, u64::from(length), more, &mut stream);
                 let mut tokens = Vec::with_capacity(length as usize);
-                tokenizer.encode(&text, &mut tokens);
-                tokens
+                tokenizer.encode(&text.text, &mut tokens);
+                (text, tokens)
             })
             .collect();
         Imitation {
             any,
             pool,
             corpus: corpus.clone(),
-            requests,
+            turns,
+            offsets,
+            batch: plan.batch,
             prefixes,
             prefix_choice: streams("prefix_choice"),
             fallback,
-            overhead: plan.overhead.saturating_sub(plan.special),
             made: Mutex::new(Made { random, drawn: Vec::new(), begins: vec![0] }),
         }
     }
 
-    /// The text of a request and its output limit.
-    pub(super) fn request(&self, index: u64, stop: &Stop) -> Result<(Text, u64), DatasetError> {
-        let index = index as usize;
-        Ok((self.text(index, stop)?, u64::from(self.requests[index].output)))
+    fn turn(&self, number: u64) -> Option<&Turn> {
+        self.turns.get(usize::try_from(number).ok()?)
     }
 
-    fn text(&self, index: usize, stop: &Stop) -> Result<Text, DatasetError> {
+    /// The output limit of a turn, by its number among those of all conversations; `None` behind those that are imitated.
+    pub(super) fn output(&self, turn: u64) -> Option<u64> {
+        self.turn(turn).map(|turn| u64::from(turn.output))
+    }
+
+    /// The length of each text of a turn, without a prefix.
+    pub(super) fn length(&self, turn: u64) -> Option<u64> {
+        let turn = self.turn(turn)?;
+        let floor = u64::from(turn.begins.is_none() || self.prefixes.is_empty());
+        Some(u64::from(turn.input).saturating_sub(turn.overhead).max(floor))
+    }
+
+    /// A text of a turn; `None` behind those that are imitated.
+    pub(super) fn text(&self, turn: u64, place: u32, stop: &Stop) -> Result<Option<Text>, DatasetError> {
+        let number = turn.saturating_mul(self.batch).saturating_add(u64::from(place));
+        match usize::try_from(number) {
+            Ok(number) if number < self.offsets.len() => self.made(number, stop).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The prefix of a conversation, where there is a pool of them.
+    pub(super) fn prefix(&self, conversation: u64) -> Option<&Text> {
+        self.chosen(conversation).map(|(text, _)| text)
+    }
+
+    fn chosen(&self, conversation: u64) -> Option<&(Text, Vec<u32>)> {
+        if self.prefixes.is_empty() {
+            return None;
+        }
+        let choice = below(&mut self.prefix_choice.at(conversation), self.prefixes.len() as u64);
+        self.prefixes.get(choice as usize)
+    }
+
+    fn made(&self, index: usize, stop: &Stop) -> Result<Text, DatasetError> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             stop.go_on()?;
@@ -169,18 +231,18 @@ impl Imitation {
         }
     }
 
-    /// Makes a request; `more` draws from all tokens.
+    /// Makes a text; `more` draws from all tokens.
     fn make(&self, index: usize, mut more: impl FnMut() -> u32) -> Text {
-        let request = &self.requests[index];
+        let turn = index as u64 / self.batch;
+        let begins = self.turn(turn).and_then(|turn| turn.begins);
         let mut tokens = Vec::new();
-        if !self.prefixes.is_empty() {
-            let choice = below(&mut self.prefix_choice.at(index as u64), self.prefixes.len() as u64);
-            tokens.extend_from_slice(&self.prefixes[choice as usize]);
+        if let Some((_, prefix)) = begins.and_then(|conversation| self.chosen(conversation)) {
+            tokens.extend_from_slice(prefix);
         }
-        let floor = u64::from(tokens.is_empty());
-        let body = u64::from(request.input).saturating_sub(self.overhead).max(floor);
+        // Invariant: there are no fewer turns than texts.
+        let body = self.length(turn).unwrap_or(1);
         let wanted = tokens.len() as u64 + body;
-        self.pool.append(u64::from(request.offset) + index as u64, body as usize, &mut tokens);
+        self.pool.append(u64::from(self.offsets[index]) + index as u64, body as usize, &mut tokens);
         let more = || self.any.tokens().get(more() as usize).copied().unwrap_or(0);
         self.corpus.topped_up_text(tokens, wanted, more, &mut self.fallback.at(index as u64))
     }
