@@ -1,6 +1,7 @@
 //! What is sent.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::media::SyntheticMedia;
@@ -104,6 +105,8 @@ pub struct PublicDataset {
     pub bound: Option<u64>,
     /// Tokens that the target takes: longer requests are warned of.
     pub context_limit: Option<u64>,
+    /// Recorded tokens of each request that was made of its rows, input and output limit together, where it records them.
+    pub request_tokens: Arc<[u64]>,
     /// The version that was brought, as it is written in messages; empty until then.
     pub origin: String,
 }
@@ -123,7 +126,7 @@ pub struct SyntheticDataset {
     pub turn_delay: Normal,
     /// Factor on the delays.
     pub turn_delay_ratio: f64,
-    /// Texts in the one turn.
+    /// Texts in the one turn; 0 where turns have media alone.
     pub batch_size: u32,
     /// Prefix pool: number of prefixes, tokens of each.
     pub prefix_pool: Option<(u32, u32)>,

@@ -75,12 +75,15 @@ impl RunConfig {
     }
 
     /// Notes how much a public data set held, where that is known only now.
-    pub fn note_public_dataset(&mut self, conversations: u64, requests: Option<u64>) {
+    pub fn note_public_dataset(&mut self, rows: Option<u64>, conversations: u64, requests: Option<u64>) {
         let Some(remote) = self.remote.as_mut().filter(|_| self.dataset.public.is_some()) else { return };
         let Value::Object(provenance) = &mut remote.provenance else { return };
-        provenance.entry("conversations").or_insert(conversations.into());
-        if let Some(requests) = requests {
-            provenance.entry("requests").or_insert(requests.into());
+        for (key, count) in
+            [("rows_read", rows), ("conversations", Some(conversations)), ("requests", requests)]
+        {
+            if let Some(count) = count {
+                provenance.entry(key).or_insert(count.into());
+            }
         }
     }
 

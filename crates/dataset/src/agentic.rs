@@ -57,10 +57,9 @@ pub(crate) fn open(
     let options = Options::of(&opening);
     let mut counts = Counts::default();
     let mut planned = Planned::default();
-    for trace in traces {
-        if planned.roots.len() as u64 >= opening.limit() {
-            break;
-        }
+    let mut traces = traces.into_iter();
+    while (planned.roots.len() as u64) < opening.limit() {
+        let Some(trace) = traces.next() else { break };
         match trace.and_then(|trace| planned.add(trace, &options, &mut counts)) {
             Ok(()) => {}
             Err(fault) => match survey {
@@ -80,5 +79,6 @@ pub(crate) fn open(
     let roots = planned.roots.len();
     let (conversations, lines) = planned.finish();
     let maker = Maker { prompts, lines };
-    Ok(Arc::new(Graph { nodes: conversations, roots, maker, finish: opening.finish, notes }))
+    let rows = Some(counts.traces);
+    Ok(Arc::new(Graph { nodes: conversations, roots, maker, finish: opening.finish, notes, rows }))
 }

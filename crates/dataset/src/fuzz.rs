@@ -225,15 +225,8 @@ pub fn fuzz_rows(bytes: &[u8]) {
                 continue;
             };
             let Ok(shard) = Shard::local("rows", path) else { return };
-            let job = Job {
-                set,
-                origin: "here",
-                filters: &[],
-                bound: Some(20),
-                tokenizer: None,
-                fixed_schedule,
-                context_limit: Some(1_000),
-            };
+            let job =
+                Job { set, origin: "here", filters: &[], bound: Some(20), tokenizer: None, fixed_schedule };
             let store = path.with_extension(name);
             let summary = make(job).and_then(|mut converter| {
                 read(&job, &mut *converter, &mut std::iter::once(Ok(shard)), &store, &|| false)
@@ -261,7 +254,9 @@ pub fn fuzz_rows(bytes: &[u8]) {
 /// When a picture that was read is not one that can be written.
 pub fn fuzz_picture(bytes: &[u8]) {
     let head = Picture::check_head(bytes);
+    let recorded = crate::media::recorded::media_type(bytes);
     let Ok(picture) = Picture::decode(bytes) else { return };
+    assert_eq!(recorded, None, "what is decoded is not sent as it was recorded");
     assert_eq!(head, Ok(()), "what can be read has a head that can be read");
     let small = picture.resized(picture.width.min(40), 3);
     assert!(small.jpeg(&crate::Stop::default()).is_ok());

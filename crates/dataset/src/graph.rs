@@ -45,6 +45,8 @@ pub(crate) struct Graph<M> {
     pub(crate) maker: M,
     pub(crate) finish: Finish,
     pub(crate) notes: Vec<Note>,
+    /// Records that were read, left out or not, where each is a whole trace.
+    pub(crate) rows: Option<u64>,
 }
 
 impl<M: MakeNode> Graph<M> {
@@ -98,6 +100,10 @@ impl<M: MakeNode> Dataset for Graph<M> {
 
     fn total_turns(&self) -> Option<u64> {
         Some(self.nodes.iter().map(Node::requests).sum())
+    }
+
+    fn rows_read(&self) -> Option<u64> {
+        self.rows
     }
 
     fn notes(&self) -> Vec<Note> {

@@ -45,7 +45,7 @@ use std::sync::Arc;
 
 use aiperf_config::EndpointKind;
 use aiperf_tokenize::Tokenizer;
-use aiperf_types::{BranchPlan, Conversation};
+use aiperf_types::{BranchPlan, Content, Conversation};
 
 pub use detect::{Detected, Timing, detect, first_record_timing};
 pub use error::{CHECK_THE_PATH, DatasetError, Invalid, Place};
@@ -193,6 +193,15 @@ pub trait Dataset: Send + Sync {
         Ok(turns.map(TurnFacts::from).collect())
     }
 
+    /// The request that is recorded of a turn, as [`Dataset::facts`] have it; read, too, where they leave it out because it
+    /// is long and seldom wanted.
+    ///
+    /// # Panics
+    /// When there is no such conversation or turn.
+    fn recorded_content(&self, index: u64, turn: u32) -> Result<Option<Content>, DatasetError> {
+        Ok(self.facts(index, turn..turn + 1)?.pop().and_then(|facts| facts.content))
+    }
+
     /// Where a turn stands among all others in the order of the file.
     fn position(&self, index: u64, turn: u32) -> u64 {
         let _ = turn;
@@ -219,6 +228,11 @@ pub trait Dataset: Send + Sync {
 
     /// Turns of all conversations together, those of children included; `None` while the file is still being read.
     fn total_turns(&self) -> Option<u64>;
+
+    /// Records that were read, left out or not, where each is a whole trace; `None` otherwise.
+    fn rows_read(&self) -> Option<u64> {
+        None
+    }
 
     /// What the data say of the answer that turn `turn` of conversation `index` got when it was recorded; nothing
     /// where they say nothing.

@@ -3,5 +3,6 @@
 pub(crate) mod mp3;
 pub(crate) mod picture;
 pub(crate) mod program;
+pub(crate) mod recorded;
 pub(crate) mod sound;
 pub(crate) mod wav;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use aiperf_config::{DatasetConfig, DatasetSource, EndpointKind};
-use aiperf_dataset::public::{Fault, Job, LocalShard, Reading, Shard, ShardBytes, Summary, find, read};
+use aiperf_dataset::public::{
+    Fault, Job, LocalShard, Reading, Shard, ShardBytes, Summary, beyond_context, find, read,
+};
 use aiperf_dataset::{OpenContext, open};
 use aiperf_types::{Content, ContextMode, Conversation};
 use serde_json::{Value, json};
@@ -24,7 +26,6 @@ struct Ask<'a> {
     filters: &'a [(&'a str, &'a str)],
     bound: Option<u64>,
     fixed_schedule: bool,
-    context_limit: Option<u64>,
 }
 
 fn made_of(set: &str, shards: Vec<Shard>, ask: &Ask<'_>) -> Result<(Summary, Vec<Conversation>), Fault> {
@@ -39,7 +40,6 @@ fn made_of(set: &str, shards: Vec<Shard>, ask: &Ask<'_>) -> Result<(Summary, Vec
         bound: ask.bound,
         tokenizer: None,
         fixed_schedule: ask.fixed_schedule,
-        context_limit: ask.context_limit,
     };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
@@ -332,20 +332,18 @@ fn a_call_that_overlaps_the_one_before_waits_for_nothing_and_is_counted() {
 }
 
 #[test]
-fn calls_that_the_target_does_not_hold_are_warned_of_only_when_its_length_is_given() {
-    let row = session(
-        "s",
-        &[call(0.0, 1.0, &[]), call(1.0, 2.0, &[("/attributes/gen_ai.request.max_tokens", json!(6))])],
-    );
-    let of = |context_limit| {
-        made_of_rows(std::slice::from_ref(&row), &Ask { context_limit, ..Ask::default() }).unwrap().0.warnings
-    };
-    assert_eq!(of(None), [""; 0]);
-    assert_eq!(of(Some(12)), [""; 0]);
+fn calls_that_the_target_does_not_hold_are_counted_by_their_recorded_tokens() {
+    let longer = call(1.0, 2.0, &[("/attributes/gen_ai.request.max_tokens", json!(6))]);
+    let row = session("s", &[call(0.0, 1.0, &[]), longer]);
+    let (summary, _) = made_of_rows(&[row], &Ask::default()).unwrap();
+    let warning = |limit| beyond_context(&summary.request_tokens, limit);
+    assert_eq!(warning(12), None);
     assert!(
-        of(Some(11))[0]
+        warning(11)
+            .unwrap()
             .starts_with("1 of 2 recorded call(s) have more input and output tokens than the 11 that")
     );
+    assert!(warning(0).unwrap().starts_with("2 of 2 "));
 }
 
 #[test]
@@ -366,7 +364,7 @@ fn controls_without_a_body_key_are_named_once() {
 fn low_reuse_of_prefixes_is_nothing_to_speak_of() {
     let filters = &[("harness", "tool_calling_with_shortlisting")];
     let (summary, _) = made("exgentic", &data(VERSIONS[0].1), &Ask { filters, ..Ask::default() }).unwrap();
-    assert_eq!((summary.notes.len(), summary.warnings.len()), (1, 0));
+    assert_eq!(summary.notes.len(), 1);
 }
 
 /// A shard that remembers what of it was asked for.

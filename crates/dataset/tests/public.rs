@@ -21,15 +21,8 @@ fn made(
 ) -> Result<(Summary, Vec<Conversation>), Fault> {
     let set = find(set).unwrap();
     let Reading::Rows(make) = set.reading else { panic!("{} has no rows", set.name) };
-    let job = Job {
-        set,
-        origin: "here",
-        filters: &[],
-        bound,
-        tokenizer: Some(tokenizer),
-        fixed_schedule: false,
-        context_limit: None,
-    };
+    let job =
+        Job { set, origin: "here", filters: &[], bound, tokenizer: Some(tokenizer), fixed_schedule: false };
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
     let mut shards = std::iter::once(Ok(Shard::local("rows", file).unwrap()));

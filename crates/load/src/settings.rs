@@ -49,6 +49,7 @@ pub struct Settings {
 }
 
 /// An HTTP proxy. Plain requests name the whole URL in their request line; TLS goes through a tunnel.
+#[derive(Clone)]
 pub struct Proxy {
     /// `host:port`, for messages.
     pub authority: String,
@@ -57,6 +58,7 @@ pub struct Proxy {
 }
 
 /// TLS towards one server.
+#[derive(Clone)]
 pub struct Tls {
     pub(crate) connector: TlsConnector,
     pub(crate) name: ServerName<'static>,

@@ -6,6 +6,7 @@ mod delivery;
 mod error;
 mod feed;
 mod inputs;
+mod models;
 mod monitor;
 mod notes;
 mod proxy;

@@ -1,16 +1,12 @@
 //! What is worth saying around a run and stands in no table.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpStream, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use aiperf_clock::{nanos, now};
 use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig, secrets_of_extra};
 use aiperf_dataset::{Dataset, Note, NoteLevel, Outline};
 use aiperf_endpoint::Format;
-use aiperf_load::transport::Origin;
 use aiperf_metrics::{ErrorGroup, Metric, Summary};
 use aiperf_report::{Level, Log, WrittenFile};
 use aiperf_types::{RequestError, RequestRecord};
@@ -357,68 +353,9 @@ fn what_helps(error: &RequestError) -> Option<&'static str> {
     })
 }
 
-/// The models that the server lists, asked once nothing has succeeded: a wrong name or path is the usual reason.
-/// Only over plain HTTP; `None` when the server does not say.
-pub(crate) fn models(origin: &Origin) -> Option<Vec<String>> {
-    const PATIENCE: Duration = Duration::from_secs(2);
-    if origin.tls {
-        return None;
-    }
-    let base = origin.path.find("/v1/").map_or("", |at| &origin.path[..at]);
-    let deadline = now().plus(nanos(PATIENCE));
-    let address = (origin.host.as_str(), origin.port).to_socket_addrs().ok()?.next()?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
-    stream.set_read_timeout(Some(PATIENCE / 4)).ok()?;
-    let host = &origin.host_header;
-    write!(stream, "GET {base}/v1/models HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n")
-        .ok()?;
-    let mut answer = Vec::new();
-    let mut part = [0; 4096];
-    // What came before a time-out or an early end is looked at all the same.
-    while let Ok(n @ 1..) = stream.read(&mut part) {
-        answer.extend_from_slice(&part[..n]);
-        if answer.len() > 1 << 20 || now() > deadline {
-            break;
-        }
-    }
-    let answer = String::from_utf8_lossy(&answer);
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    if head.split_ascii_whitespace().nth(1)? != "200" {
-        return None;
-    }
-    Some(ids(body))
-}
-
-/// The strings under `"id"` in the order they come.
-fn ids(json: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = json;
-    while let Some(at) = rest.find("\"id\"") {
-        rest = rest[at + 4..].trim_start();
-        let Some(value) = rest.strip_prefix(':').map(str::trim_start).and_then(|text| text.strip_prefix('"'))
-        else {
-            continue;
-        };
-        let Some(end) = value.find('"') else { break };
-        // Model entries nest further ids (permissions): those are not names.
-        if !value[..end].starts_with("modelperm-") {
-            found.push(value[..end].to_owned());
-        }
-        rest = &value[end..];
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn inference_benchmarker_26_the_models_of_the_server_are_named() {
-        let json = r#"{"object":"list","data":[{"id":"llama","permission":[{"id":"modelperm-1"}]},{"id" : "qwen"}]}"#;
-        assert_eq!(ids(json), ["llama", "qwen"]);
-        assert_eq!(ids("not json"), Vec::<String>::new());
-    }
 
     /// <https://github.com/triton-inference-server/perf_analyzer/issues/385>: "no results" says neither why nor what to do.
     #[test]

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use aiperf_config::{EndpointConfig, Header, RunConfig, Target, basic_credential};
-use aiperf_load::transport::{AffinityHeaders, HeadTemplate, Origin, Resolver, TlsSettings};
+use aiperf_load::transport::{AffinityHeaders, HeadTemplate, Origin, Question, Resolver, TlsSettings};
 use aiperf_load::{Proxy, Tls};
 use aiperf_mock_server::{Server, Settings};
 use url::Url;
@@ -18,6 +18,8 @@ pub(crate) struct Destination {
     pub(crate) proxy: Option<Proxy>,
     pub(crate) tls: Option<Tls>,
     pub(crate) head: HeadTemplate,
+    /// Asks it for the models that it serves.
+    pub(crate) models: Question,
     /// The server in this process, when there is one.
     pub(crate) mock: Option<Server>,
 }
@@ -57,18 +59,30 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
     };
     let mut endpoint = with_user_info(endpoint, &url);
     let credential = proxy_url.as_ref().and_then(basic_credential);
-    let request_target = match &proxy_origin {
-        Some(_) if !origin.tls => {
-            if let Some(value) = credential.clone() {
-                endpoint.headers.push(Header { name: "Proxy-Authorization".into(), value });
-            }
-            format!("http://{}{}", origin.host_header, origin.path)
-        }
-        _ => origin.path.clone(),
+    let through_proxy = proxy_origin.is_some() && !origin.tls;
+    if let (true, Some(value)) = (through_proxy, credential.clone()) {
+        endpoint.headers.push(Header { name: "Proxy-Authorization".into(), value });
+    }
+    let whole = |path: &str| {
+        if through_proxy { format!("http://{}{path}", origin.host_header) } else { path.to_owned() }
     };
-    let head = HeadTemplate::new(&origin.host_header, &request_target, version, &endpoint, affinity(config));
+    let host = &origin.host_header;
+    let head = HeadTemplate::new(host, &whole(&origin.path), version, &endpoint, affinity(config));
     let proxy = proxy_origin.map(|proxy| Proxy { authority: proxy.authority(), credential });
-    Ok(Destination { origin, resolver, proxy, tls, head, mock })
+    let models = Question {
+        origin: origin.clone(),
+        addresses: resolver.last(),
+        proxy: proxy.clone(),
+        tls: tls.clone(),
+        head: HeadTemplate::question(host, &whole(&models_path(&origin.path)), version, &endpoint),
+    };
+    Ok(Destination { origin, resolver, proxy, tls, head, models, mock })
+}
+
+/// Where the list of models lies, beside the path of the requests.
+fn models_path(path: &str) -> String {
+    let base = path.find("/v1/").map_or("", |at| &path[..at]);
+    format!("{base}/v1/models")
 }
 
 /// The endpoint, with `user:password@` of its URL as a basic credential; a header or key given otherwise wins.

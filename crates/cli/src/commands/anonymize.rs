@@ -320,7 +320,11 @@ impl Job<'_> {
             let facts = dataset.facts(conversation, turn..turn + 1).map_err(read)?.pop().unwrap_or_default();
             let outline = dataset.outline(conversation);
             let times = outline.turn(turn).unwrap_or_default();
-            let Some(content) = &facts.content else {
+            let recorded = match facts.content {
+                None => dataset.recorded_content(conversation, turn).map_err(read)?,
+                some => some,
+            };
+            let Some(content) = &recorded else {
                 return Err(Failure::usage(format!(
                     "{} has no text, only lengths; such a trace holds nothing to take out",
                     at()

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aiperf_config::{DatasetSource, LoadMode, PublicDataset, RemoteDataset, RunConfig};
-use aiperf_dataset::public::{self, Fault, Job, Make, PublicSet, Reading, Setting, Shard, Summary};
+use aiperf_dataset::public::{
+    self, Fault, Job, Make, PublicSet, Reading, Setting, Shard, Summary, beyond_context,
+};
 use aiperf_source::{Problem, SourceError, Sources};
 use aiperf_tokenize::Tokenizer;
 use serde_json::{Map, Value, json};
@@ -70,7 +72,11 @@ pub(crate) fn bring(
                 "Public data set {} ({origin}): {} row(s) read, {} conversation(s), {} request(s)",
                 set.name, summary.rows, summary.conversations, summary.turns
             );
-            notes.extend(summary.warnings.into_iter().map(Note::warning));
+            let told = public.context_limit.and_then(|limit| beyond_context(&summary.request_tokens, limit));
+            notes.extend(told.map(Note::warning));
+            if let Some(public) = &mut config.dataset.public {
+                public.request_tokens = summary.request_tokens.into();
+            }
             config.dataset.source = DatasetSource::Stored(store);
             std::iter::once(line).chain(summary.notes).collect()
         }
@@ -186,7 +192,6 @@ fn rows(place: &Place<'_>, make: Make, store: &Path) -> Result<Summary, Failure>
         bound: public.bound,
         tokenizer,
         fixed_schedule,
-        context_limit: public.context_limit,
     };
     // What a shard could not be had for; a reader only hears that it could not.
     let lost: RefCell<Option<SourceError>> = RefCell::default();
@@ -214,6 +219,7 @@ fn rows(place: &Place<'_>, make: Make, store: &Path) -> Result<Summary, Failure>
         if sources.is_stopped() {
             return failed(Problem::Interrupted);
         }
+        found.discard();
         // The reader knows the place, the source what it means.
         let told = failed(Problem::Unreadable { what: fault.what, fix: fault.fix });
         match lost.take().or_else(|| found.lost()) {

@@ -1,6 +1,7 @@
 //! `--public-dataset`: which set, which rows of it, and what goes with it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use aiperf_config::{
     DatasetSource, EndpointKind, FileDataset, FileFormat, FixedSchedule, PublicDataset, Sampling, Tuning,
@@ -93,6 +94,7 @@ pub(super) fn settle(
         entries: typed.count("--num-dataset-entries"),
         bound: if traces { None } else { bound(typed, set, notes)? },
         context_limit: typed.count(CONTEXT).filter(|_| set.follows(Setting::ContextLimit)),
+        request_tokens: Arc::default(),
         origin: String::new(),
     };
     let source = if traces {
@@ -244,7 +246,9 @@ fn bound(typed: &Typed, set: &PublicSet, notes: &mut Vec<Note>) -> Result<Option
 fn refuse_endpoint(set: &PublicSet, endpoint: EndpointKind) -> Result<(), UsageError> {
     let (sends, takes) = if endpoint.ranks() {
         ("has no query and passages", "takes nothing else")
-    } else if set.follows(Setting::Messages) && endpoint.single_turn_only() {
+    } else if (set.follows(Setting::Messages) || matches!(set.reading, Reading::Traces))
+        && endpoint.single_turn_only()
+    {
         ("sends lists of messages", "takes one text")
     } else if set.follows(Setting::Media) && endpoint.single_turn_only() {
         ("sends images, audio or video", "takes one text")

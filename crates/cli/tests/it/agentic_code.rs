@@ -110,6 +110,81 @@ fn the_folder_has_the_files_and_keys_of_the_reference() {
     assert_eq!((&manifest["config_name"], &manifest["num_sessions"]), (&"builtin".into(), &20.into()));
 }
 
+/// Whether a summary says count, mean, deviation of the whole, and percentiles between neighbours of these values.
+fn assert_summary(found: &Value, mut values: Vec<f64>) {
+    values.sort_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let std = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let percentile = |share: f64| {
+        let place = share * (count - 1.0);
+        let (low, high) = (values[place.floor() as usize], values[place.ceil() as usize]);
+        low + (high - low) * place.fract()
+    };
+    let mut expected = vec![("count", count), ("mean", mean), ("std", std), ("median", percentile(0.5))];
+    for (key, share) in [("p05", 0.05), ("p25", 0.25), ("p75", 0.75), ("p95", 0.95), ("p99", 0.99)] {
+        expected.push((key, percentile(share)));
+    }
+    for (key, value) in &expected {
+        let said = found[key].as_f64().unwrap();
+        assert!((said - value).abs() < 0.0051, "{key}: {said} is said, {value} is there");
+    }
+    assert_eq!(found.as_object().unwrap().len(), expected.len());
+}
+
+/// The figures are those of the rows, and the blocks of the first fifty sessions add up to their contexts.
+#[test]
+fn the_reports_say_what_is_in_the_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = synthesize(&["--num-sessions", "60"], directory.path());
+    let rows = rows(&folder.join("dataset.jsonl"));
+    let of = |key: &str, first: bool| -> Vec<f64> {
+        let wanted = rows.iter().filter(|row| row.get("timestamp").is_some() == first);
+        wanted.map(|row| row[key].as_f64().unwrap()).collect()
+    };
+    let quality = json(&folder.join("quality.json"));
+    let observed = |key: &str| &quality["observed_vs_target"][key]["observed"];
+    assert_summary(observed("initial_context"), of("input_length", true));
+    assert_summary(observed("new_tokens_per_turn"), of("input_length", false));
+    assert_summary(observed("inter_turn_delay_ms"), of("delay", false));
+    let outputs = rows.iter().map(|row| row["output_length"].as_f64().unwrap()).collect();
+    assert_summary(observed("generation_length"), outputs);
+    // 103 whole blocks that are shared, and what a session starts with.
+    let initial = &quality["observed_vs_target"]["initial_context"];
+    let targets = ["target_mean", "target_median"].map(|key| initial[key].as_f64());
+    assert_eq!(targets, [Some(62_736.0), Some(57_736.0)]);
+
+    let structure = json(&folder.join("cache_structure.json"));
+    let sessions = structure["sessions"].as_array().unwrap();
+    assert_eq!(
+        (sessions.len(), &structure["l1_blocks"], &structure["l15_blocks"]),
+        (50, &63.into(), &40.into())
+    );
+    let number = |value: &Value, key: &str| value[key].as_u64().unwrap();
+    for (index, session) in sessions.iter().enumerate() {
+        let mut context = 0;
+        for (turn, at) in session["turns"].as_array().unwrap().iter().zip(0..) {
+            context += number(turn, "input_length");
+            assert_eq!((number(turn, "turn_index"), number(turn, "num_blocks")), (at, context.div_ceil(512)));
+            let mut next = 0;
+            for segment in turn["segments"].as_array().unwrap() {
+                assert_eq!(number(segment, "start"), next, "{turn}");
+                next += number(segment, "count");
+                let cached = segment["status"] == "cached";
+                match segment["layer"].as_str().unwrap() {
+                    // The first session of all finds nothing, and no later turn has to bring the layers again.
+                    "L1" => assert_eq!(cached, index > 0 || at > 0, "{turn}"),
+                    "L1.5" => assert!(cached || at == 0, "{turn}"),
+                    "L2" => assert_eq!(cached, at > 0, "{turn}"),
+                    layer => assert!(layer == "L3" && !cached && at > 0, "{turn}"),
+                }
+            }
+            assert_eq!(next, number(turn, "num_blocks"), "{turn}");
+            context += number(turn, "output_length");
+        }
+    }
+}
+
 #[test]
 fn what_is_said_names_the_files_and_shows_the_comparison() {
     let directory = tempfile::tempdir().unwrap();

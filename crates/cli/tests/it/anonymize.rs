@@ -105,6 +105,34 @@ fn every_type_with_texts_gives_rows_with_numbers_alone() {
     }
 }
 
+/// Captured requests, recorded completions in columns, and a folder: what the rows of each lack is left out.
+#[test]
+fn columns_captures_and_folders_give_rows_with_numbers_alone() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataset/tests/data");
+    for (kind, name) in [
+        ("sagemaker_data_capture", "sagemaker_capture.jsonl"),
+        ("baseten_trace", "baseten.parquet"),
+        ("raw_payload", "raw_payload_dir"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let input = data.join(name);
+        let arguments = ["anonymize", input.to_str().unwrap(), "--custom-dataset-type", kind];
+        let output = aiperf(&[&arguments[..], &["--output", "out.jsonl"]].concat(), directory.path());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{kind}: {said}");
+        let text = std::fs::read_to_string(directory.path().join("out.jsonl")).unwrap();
+        let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(rows.len() > 1, "{kind}: {said}");
+        for row in &rows {
+            let row = row.as_object().unwrap();
+            assert!(row.keys().all(|key| KEYS.contains(&key.as_str())), "{kind}: {row:?}");
+            assert!(row["input_length"].as_u64() > Some(0), "{kind}: {row:?}");
+            assert_eq!(row.contains_key("timestamp"), kind != "raw_payload", "{kind}: {row:?}");
+        }
+        assert!(!text.contains(|letter: char| !letter.is_ascii()), "{kind}: {text}");
+    }
+}
+
 #[test]
 fn conversations_of_increments_keep_together() {
     let record = |id: &str| {

@@ -54,6 +54,26 @@ fn a_trace_replays_on_its_schedule_and_another_seed_gives_another() {
     assert_eq!(summary["request_count"]["avg"].as_f64(), Some(40.0));
 }
 
+/// The other commands find the trace valid, and the reuse that was asked for and said.
+#[test]
+fn the_trace_is_valid_and_its_analysis_finds_the_reuse() {
+    let directory = tempfile::tempdir().unwrap();
+    let made = trace(
+        &["--output", "t.jsonl", "--num-requests", "2000", "--prefix-reuse", "0.6", "--isl", "4096"],
+        directory.path(),
+    );
+    let said = String::from_utf8(made.stderr).unwrap();
+    let reuse: f64 = said.trim_end().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((reuse - 0.6).abs() <= 0.02, "{said}");
+    let valid = aiperf(&["validate", "mooncake-trace", "t.jsonl"], directory.path());
+    assert_eq!(valid.status.code(), Some(0), "{}", String::from_utf8_lossy(&valid.stdout));
+    let analyzed = aiperf(&["analyze-trace", "t.jsonl", "--format", "json"], directory.path());
+    let analyzed: Value = serde_json::from_slice(&analyzed.stdout).unwrap();
+    let found = analyzed["infinite_cache_hit_ratio"]["by_block"].as_f64().unwrap();
+    assert!((found - reuse).abs() < 1e-4, "{found} was found, {reuse} was said: {analyzed}");
+    assert_eq!(analyzed["total_requests"], 2000);
+}
+
 #[test]
 fn a_file_that_is_there_is_replaced_only_with_force() {
     let directory = tempfile::tempdir().unwrap();

@@ -3,23 +3,24 @@
 use std::ops::Range;
 use std::path::Path;
 
-use aiperf_test_servers::http::{Answer, Request, Server};
+use aiperf_test_servers::http::{Answer, Request};
 use aiperf_test_servers::{StubHub, StubRepo, rows};
 use serde_json::{Value, json};
 
 use crate::machine::{Machine, files_below, stderr};
 
 const V1: (&str, &str) = ("Exgentic/agent-llm-traces", "70036b93a04e61b0ea2706a68b962f4f26774587");
-const V2: (&str, &str) = ("Exgentic/agent-llm-traces-v2", "4b8ad4ab198438e5a170f9171c19c6a2cf7c1814");
+pub(crate) const V2: (&str, &str) =
+    ("Exgentic/agent-llm-traces-v2", "4b8ad4ab198438e5a170f9171c19c6a2cf7c1814");
 
 /// A file of the examples.
-fn example(name: &str) -> Vec<u8> {
+pub(crate) fn example(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataset/tests/data/public");
     std::fs::read(folder.join(name)).unwrap()
 }
 
 /// A Hub that has these large files at the commit that is always read, and another commit on `main`.
-fn hub_of((name, revision): (&str, &str), shards: &[(&str, &[u8])]) -> StubHub {
+pub(crate) fn hub_of((name, revision): (&str, &str), shards: &[(&str, &[u8])]) -> StubHub {
     let files: Vec<(String, &[u8])> =
         shards.iter().map(|(name, bytes)| (format!("lfs:data/{name}"), *bytes)).collect();
     let files: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect();
@@ -30,7 +31,7 @@ fn hub_of((name, revision): (&str, &str), shards: &[(&str, &[u8])]) -> StubHub {
     StubHub::start(&[(name, repo)])
 }
 
-fn both() -> [(&'static str, StubHub); 2] {
+pub(crate) fn both() -> [(&'static str, StubHub); 2] {
     let of = |version, file| hub_of(version, &[("train-00000-of-00001.parquet", &example(file))]);
     [
         ("exgentic", of(V1, "exgentic_v1_sample.parquet")),
@@ -79,11 +80,11 @@ fn noise(seed: &str, length: usize) -> String {
         .collect()
 }
 
-fn profile(machine: &Machine, set: &str, more: &[&str]) -> std::process::Output {
+pub(crate) fn profile(machine: &Machine, set: &str, more: &[&str]) -> std::process::Output {
     machine.profile(&[&["--public-dataset", set, "--tokenizer", "builtin"][..], more].concat())
 }
 
-fn run(machine: &Machine, set: &str, more: &[&str]) -> String {
+pub(crate) fn run(machine: &Machine, set: &str, more: &[&str]) -> String {
     let output = profile(machine, set, &[more, &["--export-level", "raw"]].concat());
     assert_eq!(output.status.code(), Some(0), "{set}: {}", stderr(&output));
     stderr(&output)
@@ -100,155 +101,6 @@ fn asked(hub: &StubHub) -> Vec<(String, Range<u64>)> {
 
 fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
-}
-
-/// A server that answers everything, and hears what is said.
-fn endpoint() -> Server {
-    Server::start(|_| {
-        Answer::json(&json!({
-            "id": "x", "object": "chat.completion", "created": 1, "model": "m",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "yes"}}],
-            "usage": {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6},
-        }))
-    })
-}
-
-#[test]
-fn the_documented_command_runs_as_it_is_written() {
-    let rows = [
-        session("other", "claude_code", 1),
-        session("wanted", "tool_calling", 2),
-        session("more", "tool_calling", 1),
-    ];
-    let hub = hub_of(V2, &[("train-0.parquet", &rows::parquet(&rows, 1))]);
-    let machine = Machine::new(&hub);
-    let server = endpoint();
-    let url = format!("http://localhost:{}/v1/chat/completions", server.port());
-    let output = machine.aiperf(&[
-        "profile",
-        "--model",
-        "TARGET_MODEL",
-        "--url",
-        &url,
-        "--endpoint-type",
-        "chat",
-        "--public-dataset",
-        "exgentic_v2",
-        "--dataset-filter",
-        "benchmark=swebench",
-        "--dataset-filter",
-        "harness=tool_calling",
-        "--dataset-filter",
-        "source_model=Kimi-K2.5",
-        "--num-conversations",
-        "1",
-        "--fixed-schedule",
-    ]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let log = server.log();
-    let mut said: Vec<Value> =
-        log.iter().map(|request| serde_json::from_slice::<Value>(&request.body).unwrap()).collect();
-    said.sort_by_key(|body| body["messages"].to_string());
-    assert_eq!(said.len(), 2);
-    for (call, body) in said.iter().enumerate() {
-        assert_eq!(body["messages"], json!([{"role": "user", "content": format!("wanted {call}")}]));
-        assert_eq!((&body["model"], &body["max_completion_tokens"]), (&json!("TARGET_MODEL"), &json!(3)));
-    }
-    for request in &log {
-        assert_eq!(request.header("x-dynamo-session-id"), Some("wanted"));
-        let own = request.header("x-correlation-id").unwrap();
-        assert!(own.starts_with("fixed-schedule-wanted:"), "{own}");
-    }
-}
-
-#[test]
-fn requests_are_what_was_recorded_in_a_closed_loop_and_on_a_schedule() {
-    let expected: Value = serde_json::from_slice(&example("exgentic_sample_expected.json")).unwrap();
-    for (set, hub) in both() {
-        let machine = Machine::new(&hub);
-        for (key, more) in [
-            ("closed_loop", &["--num-conversations", "5", "--inter-turn-delay-cap-seconds", "0"][..]),
-            (
-                "fixed_schedule",
-                &[
-                    "--num-conversations",
-                    "9",
-                    "--fixed-schedule",
-                    "--dataset-filter",
-                    "source_model=gemini-3-pro-preview",
-                ],
-            ),
-        ] {
-            let server = endpoint();
-            let url = format!("http://localhost:{}/v1/chat/completions", server.port());
-            let common = [
-                "profile",
-                "--model",
-                "m",
-                "--url",
-                &url,
-                "--output-artifact-dir",
-                "out",
-                "--tokenizer",
-                "builtin",
-                "--public-dataset",
-                set,
-                "--concurrency",
-                "5",
-            ];
-            let output = machine.aiperf(&[&common[..], more].concat());
-            assert_eq!(output.status.code(), Some(0), "{set}: {}", stderr(&output));
-            let mut wanted: Vec<String> = expected[key]
-                .as_array()
-                .unwrap()
-                .iter()
-                .filter(|one| {
-                    key == "closed_loop" || one["session_id"].as_str().unwrap().starts_with("aa11_0005")
-                })
-                .flat_map(|one| one["turns"].as_array().unwrap())
-                .map(|turn| {
-                    let mut body = json!({
-                        "messages": turn["messages"], "model": "m", "stream": false,
-                        "max_completion_tokens": turn["max_tokens"],
-                    });
-                    let extra =
-                        turn.get("extra_body").and_then(Value::as_object).cloned().unwrap_or_default();
-                    for (key, value) in extra
-                        .into_iter()
-                        .chain(turn.get("tools").map(|tools| ("tools".into(), tools.clone())))
-                    {
-                        body[key] = value;
-                    }
-                    sorted(&json!([turn["headers"]["x-dynamo-session-id"], body]))
-                })
-                .collect();
-            let mut said: Vec<String> = server
-                .log()
-                .iter()
-                .map(|request| {
-                    let body: Value = serde_json::from_slice(&request.body).unwrap();
-                    sorted(&json!([request.header("x-dynamo-session-id"), body]))
-                })
-                .collect();
-            wanted.sort();
-            said.sort();
-            assert_eq!(said, wanted, "{set} {key}");
-        }
-    }
-}
-
-/// The text of a value, the keys of objects in order.
-fn sorted(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let mut fields: Vec<String> =
-                fields.iter().map(|(key, value)| format!("{key}:{}", sorted(value))).collect();
-            fields.sort();
-            format!("{{{}}}", fields.join(","))
-        }
-        Value::Array(values) => format!("[{}]", values.iter().map(sorted).collect::<Vec<_>>().join(",")),
-        other => other.to_string(),
-    }
 }
 
 #[test]
@@ -538,23 +390,6 @@ fn a_shard_that_the_cache_holds_whole_is_read_there() {
     assert!(hub.storage_log().is_empty());
     assert_eq!(machine.summary()["metadata"]["dataset"]["bytes_fetched"], 0);
     assert!(files_below(&machine.cache().join("ranges")).is_empty());
-}
-
-#[test]
-fn all_calls_of_a_schedule_are_sent_unless_a_request_count_caps_them() {
-    let rows = [session("a", "tool_calling", 2), session("b", "tool_calling", 2)];
-    let hub = hub_of(V2, &[("train-0.parquet", &rows::parquet(&rows, 1))]);
-    let machine = Machine::new(&hub);
-    let requests = |more: &[&str]| {
-        run(&machine, "exgentic_v2", &[&["--fixed-schedule"], more].concat());
-        let raw = std::fs::read_to_string(machine.home.path().join("out/profile_export_raw.jsonl")).unwrap();
-        let metadata = machine.summary()["metadata"]["dataset"].clone();
-        (raw.lines().count(), metadata["conversations"].clone(), metadata["requests"].clone())
-    };
-    assert_eq!(requests(&["--num-conversations", "2"]), (4, json!(4), json!(4)));
-    assert_eq!(requests(&["--num-dataset-entries", "1"]), (2, json!(2), json!(2)));
-    assert_eq!(requests(&["--request-count", "3"]), (3, json!(4), json!(4)));
-    assert_eq!(requests(&["--num-conversations", "2", "--num-warmup-sessions", "1"]).0, 5);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod canaries;
 mod checks;
 mod disk;
 mod exgentic;
+mod exgentic_replay;
 mod formats;
 mod looking;
 mod machine;

@@ -247,12 +247,23 @@ fn flags_that_do_not_go_with_a_set_are_refused_before_the_network() {
         &["--custom-dataset-type", "single_turn"],
         &["--isl", "5"],
         &["--isl-stddev", "5"],
+        &["--seq-dist", "8,4:100"],
+        &["--random-range-ratio", "0.5"],
         &["--num-prefix-prompts", "2"],
+        &["--prefix-prompt-length", "2"],
         &["--shared-system-prompt-length", "2"],
         &["--user-context-prompt-length", "2"],
         &["--batch-size", "2"],
         &["--image-batch-size", "2"],
+        &["--audio-batch-size", "2"],
+        &["--video-batch-size", "2"],
+        &["--image-source", "assets"],
+        &["--image-source-sampling", "shuffle-cycle"],
         &["--conversation-turn-mean", "2"],
+        &["--conversation-turn-stddev", "2"],
+        &["--conversation-turn-delay-mean", "2"],
+        &["--conversation-turn-delay-stddev", "2"],
+        &["--conversation-turn-delay-ratio", "2"],
         &["--fixed-schedule"],
         &["--isl-block-size", "16"],
         &["--request-count", "0"],
@@ -265,6 +276,43 @@ fn flags_that_do_not_go_with_a_set_are_refused_before_the_network() {
     let output = profile(&machine, "gsm8k", &[]);
     assert!(stderr(&output).contains("spec_al_gsm8k"), "{}", stderr(&output));
     assert!(hub.log().is_empty());
+}
+
+/// A run that only its duration ends reads a set whole; of one that is streamed, 100 entries, and says so.
+#[test]
+fn how_much_is_read_follows_entries_then_conversations_then_requests() {
+    let chats: Vec<Value> = (0..130)
+        .map(|number| json!({"conversations": [{"from": "human", "value": format!("question {number}")}], "image": null}))
+        .collect();
+    let hub = StubHub::start(&[
+        (GSM8K, gsm8k()),
+        (
+            "lmms-lab/LLaVA-OneVision-Data",
+            repo("", &[("lfs:sharegpt4o/train-0.parquet", rows::parquet(&chats, 10))]),
+        ),
+    ]);
+    let machine = Machine::new(&hub);
+    let read = |set: &str, more: &[&str]| {
+        let output = profile(&machine, set, more);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{set} {more:?}: {text}");
+        (machine.summary()["metadata"]["dataset"]["rows_read"].clone(), text)
+    };
+    let sends = ["--request-count", "2"];
+    for (more, rows) in [
+        (&["--num-dataset-entries", "4", "--num-conversations", "3"][..], 4),
+        (&["--num-conversations", "3"], 3),
+        (&[], 2),
+    ] {
+        assert_eq!(read("spec_al_gsm8k", &[&sends[..], more].concat()).0, rows, "{more:?}");
+    }
+    // Without any of the three ten requests are sent.
+    assert_eq!(read("llava_onevision", &[]).0, 10);
+    let lasts = ["--benchmark-duration", "0.2", "--concurrency", "1"];
+    assert_eq!(read("spec_al_gsm8k", &lasts).0, 10);
+    let (rows, text) = read("llava_onevision", &lasts);
+    assert_eq!(rows, 100);
+    assert!(text.contains("llava_onevision is read up to 100 entries"), "{text}");
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo, rows};
 use serde_json::{Value, json};
 
 use crate::exgentic::session;
-use crate::machine::{Machine, stderr};
+use crate::machine::{Machine, files_below, stderr};
 use crate::public_datasets::sent;
 
 /// Sets that can be read.
@@ -249,10 +250,9 @@ fn run(set: &Set) {
     let dataset = &summary["metadata"]["dataset"];
     assert_eq!(dataset["loader"], set.name(), "{dataset}");
     assert!(dataset["revision"].is_string() && dataset["bytes_fetched"].as_u64() > Some(0), "{dataset}");
-    assert!(
-        dataset["conversations"].as_u64() > Some(0) && dataset["requests"].as_u64() > Some(0),
-        "{dataset}"
-    );
+    for count in ["rows_read", "conversations", "requests"] {
+        assert!(dataset[count].as_u64() > Some(0), "{}: {count} in {dataset}", set.name());
+    }
     assert_eq!(summary["request_count"]["avg"], 2.0, "{}", set.name());
     // Sets that are streamed, and no others, are read by ranges.
     let ranges = machine.cache().join("ranges").is_dir();
@@ -264,6 +264,67 @@ fn run(set: &Set) {
     assert_eq!(output.status.code(), Some(0), "{}: {}", set.name(), stderr(&output));
     assert_eq!(raw_texts(&machine), first, "{}", set.name());
     assert_eq!(machine.summary()["metadata"]["dataset"]["bytes_fetched"], 0, "{}", set.name());
+}
+
+#[test]
+fn an_endpoint_that_cannot_take_a_set_is_refused_before_the_network() {
+    let hub = StubHub::start(&[]);
+    let machine = Machine::new(&hub);
+    let refused = |set: &Set, endpoint: &str| {
+        let which = if set.name() == "weka_hf" {
+            ["--hf-weka-dataset", "a/b"]
+        } else {
+            ["--public-dataset", set.name()]
+        };
+        let output =
+            machine.profile(&[&which[..], &["--endpoint-type", endpoint, "--request-count", "1"]].concat());
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{}: {text}", set.name());
+        assert!(text.contains(&format!("--endpoint-type {endpoint} takes")), "{}: {text}", set.name());
+    };
+    for set in Set::all() {
+        let record = set.text("record").unwrap();
+        if ["image", "video", "audio", "trace", "session"].iter().any(|word| record.contains(word)) {
+            refused(&set, "embeddings");
+        }
+        if ["sharegpt", "spec_bench", "mmstar"].contains(&set.name()) {
+            refused(&set, "nim-rankings");
+        }
+    }
+    assert!(hub.log().is_empty());
+}
+
+/// A gateway that answers with a page of its own, and calls it the file.
+#[test]
+fn a_page_that_comes_in_place_of_a_file_does_not_stay_in_the_cache() {
+    let mut machine = Machine::bare();
+    let page = Arc::new(AtomicBool::new(true));
+    let still = Arc::clone(&page);
+    let web = Server::start(move |request| {
+        if !request.path().ends_with("/question.jsonl") {
+            return Answer::status(404);
+        }
+        let file: &[u8] = if still.load(Ordering::Relaxed) {
+            b"<html><body>Sign in</body></html>"
+        } else {
+            b"{\"turns\": [\"Write a haiku.\"]}\n             "
+        };
+        Answer::file(request, &file.into()).with("ETag", "\"1\"")
+    });
+    machine.set("AIPERF_DATASET_GITHUB_ENDPOINT", &web.url());
+    let run = || {
+        machine.profile(&["--public-dataset", "spec_bench", "--tokenizer", "builtin", "--request-count", "1"])
+    };
+    let output = run();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("Cannot use public dataset spec_bench (http://"), "{text}");
+    assert!(text.contains("question.jsonl: row 1 is no JSON object"), "{text}");
+    let kept = files_below(&machine.cache());
+    assert!(kept.iter().all(|path| !path.components().any(|part| part.as_os_str() == "files")), "{kept:?}");
+    page.store(false, Ordering::Relaxed);
+    let output = run();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 /// The messages of all requests, in order.
@@ -331,6 +392,8 @@ fn traces_that_are_too_long_are_left_out_before_they_are_counted() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let dataset = machine.summary()["metadata"]["dataset"].clone();
     assert_eq!((&dataset["conversations"], &dataset["requests"]), (&json!(2), &json!(4)), "{dataset}");
+    // The long one and the two that are kept; the last is not looked at.
+    assert_eq!(dataset["rows_read"], 3, "{dataset}");
     assert_eq!((&dataset["loader"], &dataset["hf_dataset_name"]), (&json!("weka_hf"), &json!("org/traces")));
 }
 

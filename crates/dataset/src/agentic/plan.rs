@@ -74,7 +74,8 @@ pub(super) struct Counts {
     empty: u64,
     orphans: u64,
     raised: u64,
-    traces: u64,
+    /// Traces that were looked at.
+    pub(super) traces: u64,
     pub(super) longest_delay_ms: f64,
 }
 

@@ -181,5 +181,12 @@ fn graph(
         records.iter().flat_map(|record| &record.turns).map(|turn| turn.delay_ms).fold(0.0, f64::max);
     let warnings =
         if longest_ms > LONG_DELAY_MS && !capped { vec![Note::LongDelay { longest_ms }] } else { Vec::new() };
-    Graph { nodes, roots, maker: Maker { files, entries }, finish: opening.finish, notes: warnings }
+    Graph {
+        nodes,
+        roots,
+        maker: Maker { files, entries },
+        finish: opening.finish,
+        notes: warnings,
+        rows: None,
+    }
 }

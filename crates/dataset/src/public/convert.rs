@@ -33,8 +33,6 @@ pub struct Job<'a> {
     pub tokenizer: Option<&'a Tokenizer>,
     /// The profiling phase plays a fixed schedule.
     pub fixed_schedule: bool,
-    /// Tokens that the target takes, where that is given.
-    pub context_limit: Option<u64>,
 }
 
 /// Makes conversations of rows. One kind of rows is one file beside this one; a set is a row of the registry.
@@ -75,8 +73,8 @@ pub trait Converter: Sync {
         Vec::new()
     }
 
-    /// What is worth warning of when all were read, a line each.
-    fn warnings(&self) -> Vec<String> {
+    /// Recorded tokens of each request that was made, input and output limit together, where rows record them.
+    fn request_tokens(&self) -> Vec<u64> {
         Vec::new()
     }
 
@@ -126,8 +124,8 @@ pub struct Summary {
     pub turns: u64,
     /// What the user should know, a line each.
     pub notes: Vec<String>,
-    /// What the user should be warned of, a line each.
-    pub warnings: Vec<String>,
+    /// Recorded tokens of each request, input and output limit together, where rows record them; in no order.
+    pub request_tokens: Vec<u64>,
 }
 
 /// Reads rows until the bound is met, and keeps what is made of them in a file at `store`. `stopped` is asked now and then
@@ -188,13 +186,25 @@ pub fn read(
     }
     summary.rows = rows.read();
     summary.notes = converter.notes();
-    summary.warnings = converter.warnings();
+    summary.request_tokens = converter.request_tokens();
     summary.notes.extend(skipped.iter().map(|(reason, rows)| format!("{rows} row(s) left out: {reason}")));
     if summary.conversations == 0 {
         return Err(converter.nothing().unwrap_or_else(|| nothing(summary.rows, &skipped)));
     }
     writer.finish()?;
     Ok(summary)
+}
+
+/// What to warn of when the context of the target holds `limit` tokens, of which some requests have more.
+pub fn beyond_context(request_tokens: &[u64], limit: u64) -> Option<String> {
+    let longer = request_tokens.iter().filter(|tokens| **tokens > limit).count();
+    (longer > 0).then(|| {
+        format!(
+            "{longer} of {} recorded call(s) have more input and output tokens than the {limit} that the target takes; its \
+             chat template adds to them",
+            request_tokens.len()
+        )
+    })
 }
 
 /// Whether a set has these columns, by its first row.

@@ -27,7 +27,6 @@ pub(super) fn make(version: Version, job: Job<'_>) -> Result<Box<dyn Converter +
     Ok(Box::new(Exgentic {
         filter,
         fixed_schedule: job.fixed_schedule,
-        context_limit: job.context_limit,
         found: Mutex::default(),
         ids: HashSet::new(),
     }))
@@ -42,8 +41,6 @@ struct Exgentic {
     filter: Filter,
     /// Every call is a conversation of its own.
     fixed_schedule: bool,
-    /// Tokens that the target takes, where that is given.
-    context_limit: Option<u64>,
     found: Mutex<Found>,
     /// Sessions that were kept.
     ids: HashSet<String>,
@@ -79,7 +76,7 @@ impl Converter for Exgentic {
     fn convert(&self, row: &Row) -> Result<Made, Fault> {
         let head = Head::of(&row.value).map_err(|fault| in_row(row, &fault))?;
         let spans = row.value.get(session::SPANS);
-        let (session, counts) = Session::read(&head, spans, self.context_limit)
+        let (session, counts) = Session::read(&head, spans)
             .map_err(|fault| in_row(row, &fault.within(format!("session {}", head.session_id))))?;
         self.found.lock().unwrap_or_else(PoisonError::into_inner).counts.add(&counts);
         if session.is_empty() {
@@ -109,9 +106,8 @@ impl Converter for Exgentic {
         found.counts.lines(self.ids.len())
     }
 
-    fn warnings(&self) -> Vec<String> {
-        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        self.context_limit.and_then(|limit| found.counts.warning(limit)).into_iter().collect()
+    fn request_tokens(&self) -> Vec<u64> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).counts.request_tokens.clone()
     }
 
     fn nothing(&self) -> Option<Fault> {

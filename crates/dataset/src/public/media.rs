@@ -8,14 +8,26 @@ use super::Value;
 use super::asr::file;
 use crate::Stop;
 use crate::media::picture::Picture;
+use crate::media::recorded;
 
-/// The image of a cell, or the first of a list that can be read, encoded anew as JPEG.
+/// The image of a cell, or the first of a list that can be read.
 pub(super) fn image(cell: &Value) -> Option<Media> {
     let cells = cell.list().unwrap_or(std::slice::from_ref(cell));
-    let jpeg = |cell| Picture::decode(file(cell)?).ok()?.jpeg(&Stop::default()).ok();
-    let mut url = String::from("data:image/jpeg;base64,");
-    STANDARD.encode_string(cells.iter().find_map(jpeg)?, &mut url);
-    Some(Media { kind: MediaKind::Image, name: None, content: url.into(), uuid: None })
+    let content = cells.iter().find_map(|cell| url(file(cell)?))?;
+    Some(Media { kind: MediaKind::Image, name: None, content: content.into(), uuid: None })
+}
+
+/// PNG and JPEG are encoded anew, as JPEG; what is not decoded here stays what it is.
+fn url(file: &[u8]) -> Option<String> {
+    let encode = |kind: &str, bytes: &[u8]| {
+        let mut url = format!("data:{kind};base64,");
+        STANDARD.encode_string(bytes, &mut url);
+        url
+    };
+    match recorded::media_type(file) {
+        Some(kind) => Some(encode(kind, file)),
+        None => Some(encode("image/jpeg", &Picture::decode(file).ok()?.jpeg(&Stop::default()).ok()?)),
+    }
 }
 
 /// A text and what goes with it.
@@ -41,6 +53,15 @@ mod tests {
     fn decoded(media: &Media) -> Picture {
         let text = media.content.strip_prefix("data:image/jpeg;base64,").unwrap();
         Picture::decode(&STANDARD.decode(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn an_image_that_is_not_decoded_here_is_sent_as_it_was_recorded() {
+        let webp = b"RIFF\x14\0\0\0WEBPVP8L\x07\0\0\0\x2f\0\0\0\0\x88\x88\0";
+        let cells = [&b"no picture"[..], &webp[..27], webp].map(|bytes| Value::Bytes(bytes.to_vec()));
+        let sent = image(&Value::List(cells.into())).unwrap();
+        let text = sent.content.strip_prefix("data:image/webp;base64,").unwrap();
+        assert_eq!(STANDARD.decode(text).unwrap(), webp);
     }
 
     #[test]

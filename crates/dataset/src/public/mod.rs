@@ -21,7 +21,7 @@ mod stored;
 mod value;
 mod video;
 
-pub use convert::{Converter, Draft, Job, Made, Summary, read};
+pub use convert::{Converter, Draft, Job, Made, Summary, beyond_context, read};
 pub use registry::{CheckFilters, Make, NAMES, Place, PublicSet, Reading, Setting, find, sets};
 pub use rows::{Choice, Row, Rows};
 pub use shard::{LocalShard, Shard, ShardBytes};

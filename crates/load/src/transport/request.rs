@@ -104,6 +104,32 @@ impl HeadTemplate {
         endpoint: &EndpointConfig,
         affinity: AffinityHeaders,
     ) -> Self {
+        HeadTemplate::of(&format!("POST {path}"), host, version, endpoint, affinity)
+    }
+
+    /// The head of one `GET path` to `host` that is no part of the load, with the headers and the key of the user.
+    pub fn question(host: &str, path: &str, version: &str, endpoint: &EndpointConfig) -> Vec<u8> {
+        let affinity = AffinityHeaders { session_affinity: false, ..AffinityHeaders::default() };
+        let template = HeadTemplate::of(&format!("GET {path}"), host, version, endpoint, affinity);
+        let mut head = Vec::new();
+        let fields = HeadFields {
+            request_id: b"00000000-0000-0000-0000-000000000000",
+            correlation_id: "question",
+            source_session: None,
+            streaming: false,
+            body_len: 0,
+        };
+        template.write(fields, &mut head);
+        head
+    }
+
+    fn of(
+        request: &str,
+        host: &str,
+        version: &str,
+        endpoint: &EndpointConfig,
+        affinity: AffinityHeaders,
+    ) -> Self {
         let mut headers: Vec<(String, Value)> = Vec::new();
         // Later wins, names without regard to case; the place of the first stays.
         let mut set =
@@ -144,7 +170,7 @@ impl HeadTemplate {
             None => headers.push((SOURCE_SESSION.to_owned(), Value::SourceSession(Otherwise::Nothing))),
         }
         let mut template = HeadTemplate { parts: Vec::new(), names: Vec::new() };
-        template.fixed(format!("POST {path} HTTP/1.1\r\n").as_bytes());
+        template.fixed(format!("{request} HTTP/1.1\r\n").as_bytes());
         for (name, value) in headers {
             if let Value::SourceSession(otherwise) = value {
                 let there = !matches!(otherwise, Otherwise::Nothing);
@@ -292,6 +318,20 @@ mod tests {
         let mut out = Vec::new();
         template.write(fields, &mut out);
         (String::from_utf8(out).unwrap(), template.shown(fields))
+    }
+
+    #[test]
+    fn a_question_beside_the_load_has_the_key_and_the_headers_of_the_user() {
+        let endpoint = endpoint(&[("X-Team", "a")], Some("k"));
+        let head = HeadTemplate::question("h:1", "/v1/models", "0.1.0", &endpoint);
+        let head = String::from_utf8(head).unwrap();
+        assert!(head.starts_with("GET /v1/models HTTP/1.1\r\nHost: h:1\r\n"), "{head}");
+        assert!(
+            head.contains("\r\nX-Team: a\r\n") && head.contains("\r\nAuthorization: Bearer k\r\n"),
+            "{head}"
+        );
+        assert!(head.contains("\r\nAccept: application/json\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+        assert!(!head.contains("X-Session-Affinity"), "{head}");
     }
 
     #[test]

@@ -30,7 +30,7 @@ impl Run<'_> {
         outcomes: &[(&PhaseConfig, PhaseOutcome, Used)],
         monitor: &mut Monitor,
     ) -> RunEnd {
-        let Run { config, dataset, log, engine, ends, pool, mock, direct, .. } = self;
+        let Run { config, dataset, log, engine, ends, pool, mock, models, .. } = self;
         engine.stop();
         // Without senders the compute threads end when they have finished what is there.
         drop(ends);
@@ -93,10 +93,10 @@ impl Run<'_> {
         }
         if successes == 0
             && answered_badly(&run_results)
-            && let Some(models) = direct.as_ref().and_then(notes::models)
-            && !models.is_empty()
+            && let Some(names) = models.names()
+            && !names.is_empty()
         {
-            log.info("server", &format!("the server lists these models: {}", models.join(", ")));
+            log.info("server", &format!("the server lists these models: {}", names.join(", ")));
         }
         if let Some(fault) = &fault {
             log.error("dataset", fault);

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use aiperf_clock::Anchor;
 use aiperf_config::{CacheBust, DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
 use aiperf_dataset::{Dataset, OpenContext, Sampler, Stop};
-use aiperf_load::transport::Origin;
 use aiperf_load::{Control, Engine, PhaseRun, Source, preflight, schedule};
 use aiperf_metrics::Context;
 use aiperf_mock_server::Server;
@@ -21,6 +20,7 @@ use crate::compute::{Ends, Pool};
 use crate::delivery::Used;
 use crate::error::{InputError, RunError, StartFailure};
 use crate::feed::{Feed, Order, PreparedSize};
+use crate::models::Models;
 use crate::monitor::{Monitor, Watched};
 use crate::notes;
 use crate::signals::Signals;
@@ -53,7 +53,7 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     config.note_conversations(dataset.len().known());
     if config.dataset.public.is_some() {
         // Counting takes its time where each conversation draws its turns.
-        config.note_public_dataset(dataset.len().known(), dataset.total_turns());
+        config.note_public_dataset(dataset.rows_read(), dataset.len().known(), dataset.total_turns());
     }
     check_lanes(&config, dataset.as_ref())?;
     let destination = target::open(&config, version)?;
@@ -193,8 +193,8 @@ struct Run<'a> {
     cores: f64,
     zero_ms: Option<f64>,
     token_source: String,
-    /// The server, when it is asked directly; for a question after a run without success.
-    direct: Option<Origin>,
+    /// For a question after a run without success.
+    models: Models,
     /// Keeps other runs out of the result folder.
     _claim: std::fs::File,
 }

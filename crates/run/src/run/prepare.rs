@@ -22,6 +22,7 @@ use crate::compute::{Ends, Pool, Shared, Threshold};
 use crate::error::{RunError, StartFailure};
 use crate::feed::PreparedSize;
 use crate::inputs::Inputs;
+use crate::models::Models;
 use crate::notes::{self, Once};
 use crate::record::Recorder;
 use crate::story;
@@ -60,7 +61,7 @@ impl<'a> Run<'a> {
         making: Stop,
     ) -> Result<Run<'a>, RunError> {
         let mock = destination.mock.take();
-        let direct = destination.proxy.is_none().then(|| destination.origin.clone());
+        let models = Models::new(destination.models.clone());
         let redactor = Redactor::new(config);
         let screen = Arc::new(Screen::stderr(config.tuning.color));
         let folder = |cause| StartFailure::Folder { dir: config.output.dir.display().to_string(), cause };
@@ -76,6 +77,7 @@ impl<'a> Run<'a> {
             Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
         let format = Arc::new(format);
         notes::before(&log, config, dataset.as_ref(), &format);
+        warn_of_context(&log, config, &models);
         let (targets, descriptors) = (destination.resolver.last(), preflight::raise_descriptor_limit());
         notes::room(&log, &config.phases, preflight::room(&targets, &endpoint.bind_addresses, descriptors));
         let raw = config.output.level == ExportLevel::Raw;
@@ -163,7 +165,7 @@ impl<'a> Run<'a> {
             cores,
             zero_ms,
             token_source,
-            direct,
+            models,
             _claim: claim,
         })
     }
@@ -205,7 +207,7 @@ fn settings(
     plan: ReadPlan,
     want_template_input: bool,
 ) -> Settings {
-    let Destination { origin, resolver, proxy, tls, head, mock: _ } = destination;
+    let Destination { origin, resolver, proxy, tls, head, models: _, mock: _ } = destination;
     let endpoint = &config.endpoint;
     let raw = config.output.level == ExportLevel::Raw;
     Settings {
@@ -229,6 +231,19 @@ fn settings(
         want_body: raw,
         want_texts: !endpoint.use_server_token_count,
         want_template_input,
+    }
+}
+
+/// Warns of recorded requests that the target's context does not hold, where the server says how much it does. Where the
+/// user said it, they were told when the data were read.
+fn warn_of_context(log: &Log, config: &RunConfig, models: &Models) {
+    let Some(public) = &config.dataset.public else { return };
+    if public.request_tokens.is_empty() || public.context_limit.is_some() {
+        return;
+    }
+    let Some(limit) = models.context(&config.models[0]) else { return };
+    if let Some(warning) = aiperf_dataset::public::beyond_context(&public.request_tokens, limit) {
+        log.warning("dataset", &warning);
     }
 }
 

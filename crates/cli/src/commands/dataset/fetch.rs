@@ -1,5 +1,7 @@
 //! `aiperf dataset fetch REF…`: fill the cache, so that the same references run offline.
 
+use std::sync::Arc;
+
 use aiperf_config::{FileFormat, InputColumns, PublicDataset, redact_text};
 use aiperf_dataset::public::{self, Place, Setting};
 use aiperf_run::ready_process;
@@ -100,6 +102,7 @@ fn fetch_set(matches: &ArgMatches, name: &str, environment: &Environment) -> Exi
         entries,
         bound: entries,
         context_limit: None,
+        request_tokens: Arc::default(),
         origin: String::new(),
     };
     match remote::public::fetch(environment, &wanted) {

@@ -80,6 +80,14 @@ impl Found {
         }
     }
 
+    /// Forgets a file that was fetched now and cannot be read, where nothing tells whether it is the one that was meant. A
+    /// file of the Hub is known by its digest.
+    pub(super) fn discard(&self) {
+        if let Found::Web(web) = self {
+            web.discard();
+        }
+    }
+
     /// Bytes that were fetched now.
     pub(super) fn fetched(&self) -> u64 {
         match self {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use aiperf_config::EndpointKind;
 use aiperf_types::{Content, ContextMode, Conversation, Turn};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use super::columns::{CANCELED, Cell, Columns, E2E, HASHES, OUTPUT_TEXT, OUTPUT_TOKENS, PROMPT, TTFT};
 use super::group::Grouped;
@@ -88,15 +89,20 @@ impl Trace {
         Ok(conversation)
     }
 
+    fn prompt<'c>(&self, number: u64, cell: &'c parquet::Cell) -> Result<&'c str, DatasetError> {
+        let file = Columns { table: &self.table };
+        match of_column(cell, PROMPT) {
+            Some(cell) => file.prompt(cell, number),
+            None => Err(file.bad(number, PROMPT, "is missing in a part of the file")),
+        }
+    }
+
     fn turn(&self, row: &Row) -> Result<Turn, DatasetError> {
         let number = u64::from(row.number);
         let file = Columns { table: &self.table };
         let cell = self.requests.row(0, number)?;
         let column = |name| of_column(&cell, name);
-        let prompt = match column(PROMPT) {
-            Some(cell) => file.prompt(cell, number)?,
-            None => return Err(file.bad(number, PROMPT, "is missing in a part of the file")),
-        };
+        let prompt = self.prompt(number, &cell)?;
         let mut extra = Map::new();
         if prompt.is_empty() && self.extras.endpoint == EndpointKind::Completions {
             // A prompt without text is sent as one, too.
@@ -170,6 +176,14 @@ impl Dataset for Trace {
             })
         };
         self.rows(index)[turns.start as usize..turns.end as usize].iter().map(facts).collect()
+    }
+
+    fn recorded_content(&self, index: u64, turn: u32) -> Result<Option<Content>, DatasetError> {
+        let number = self.position(index, turn);
+        let cell = self.requests.row(0, number)?;
+        // The whole text that the model got, and not a message.
+        let body = json!({"prompt": self.prompt(number, &cell)?}).to_string();
+        Ok(RawValue::from_string(body).ok().map(Content::Payload))
     }
 
     fn position(&self, index: u64, turn: u32) -> u64 {

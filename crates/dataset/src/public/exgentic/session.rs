@@ -23,8 +23,8 @@ pub(super) struct Counts {
     pub(super) no_tokens: u64,
     /// Calls that start before the one before them ended.
     pub(super) overlapping: u64,
-    /// Calls that the target's context does not hold.
-    pub(super) too_long: u64,
+    /// Input tokens and output limit of each call.
+    pub(super) request_tokens: Vec<u64>,
     /// By name, how often a control was recorded that has no body key.
     pub(super) unknown_controls: BTreeMap<String, u64>,
 }
@@ -36,7 +36,7 @@ impl Counts {
         self.not_calls += other.not_calls;
         self.no_tokens += other.no_tokens;
         self.overlapping += other.overlapping;
-        self.too_long += other.too_long;
+        self.request_tokens.extend_from_slice(&other.request_tokens);
         for (name, count) in &other.unknown_controls {
             *self.unknown_controls.entry(name.clone()).or_default() += count;
         }
@@ -61,17 +61,6 @@ impl Counts {
         }
         lines
     }
-
-    /// What to warn of when the target takes `limit` tokens.
-    pub(super) fn warning(&self, limit: u64) -> Option<String> {
-        (self.too_long > 0).then(|| {
-            format!(
-                "{} of {} recorded call(s) have more input and output tokens than the {limit} that the target takes; \
-                 its chat template adds to them",
-                self.too_long, self.requests
-            )
-        })
-    }
 }
 
 /// The calls of a session that are replayed, in the order of their starts.
@@ -84,11 +73,7 @@ pub(super) struct Session {
 
 impl Session {
     /// Reads the spans of a row: a list, or the text of one. Faults name the span.
-    pub(super) fn read(
-        head: &Head,
-        spans: Option<&Value>,
-        context_limit: Option<u64>,
-    ) -> Result<(Session, Counts), Fault> {
+    pub(super) fn read(head: &Head, spans: Option<&Value>) -> Result<(Session, Counts), Fault> {
         let parsed;
         let spans = match spans {
             None | Some(Value::Null) => &[][..],
@@ -114,10 +99,8 @@ impl Session {
         calls.sort_by_key(|(number, call)| (call.start, *number));
         counts.requests = calls.len() as u64;
         counts.overlapping = calls.windows(2).filter(|pair| pair[1].1.start < pair[0].1.end).count() as u64;
-        if let Some(limit) = context_limit {
-            let longer = |call: &Call| call.input_tokens.saturating_add(call.max_tokens) > limit;
-            counts.too_long = calls.iter().filter(|(_, call)| longer(call)).count() as u64;
-        }
+        let tokens = |call: &Call| call.input_tokens.saturating_add(call.max_tokens);
+        counts.request_tokens = calls.iter().map(|(_, call)| tokens(call)).collect();
         for name in calls.iter().flat_map(|(_, call)| &call.unknown_controls) {
             *counts.unknown_controls.entry(name.clone()).or_default() += 1;
         }

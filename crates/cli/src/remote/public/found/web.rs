@@ -1,6 +1,7 @@
 //! Sets of one file in a repository of GitHub, at a commit.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::path::PathBuf;
 
 use aiperf_source::{Ask, LocalFile, Plan, Problem, Reference, SourceError, Sources};
 use serde_json::Value;
@@ -18,6 +19,8 @@ pub(in crate::remote::public) struct OfWeb {
     commit: &'static str,
     plan: Plan,
     fetched: Cell<u64>,
+    /// Where the file was put, when it was fetched now.
+    put: OnceCell<PathBuf>,
 }
 
 impl OfWeb {
@@ -44,7 +47,7 @@ impl OfWeb {
             }
             error
         })?;
-        Ok(OfWeb { url, commit, plan, fetched: Cell::new(0) })
+        Ok(OfWeb { url, commit, plan, fetched: Cell::new(0), put: OnceCell::new() })
     }
 
     pub(super) fn origin(&self) -> &str {
@@ -58,8 +61,17 @@ impl OfWeb {
         let local = local.ok_or_else(|| Problem::Empty(self.url.clone()).about(self.url.as_str()))?;
         if !here {
             self.fetched.set(local.size);
+            let _ = self.put.set(local.path.clone());
         }
         Ok(local)
+    }
+
+    /// Takes what was fetched out of the cache again: it was a page of some gateway rather than the file.
+    pub(super) fn discard(&self) {
+        if let Some(path) = self.put.get() {
+            // What cannot be removed is as it would have been without this.
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     pub(super) fn fetched(&self) -> u64 {
