@@ -74,7 +74,7 @@ fn secrets(
         match name.as_str() {
             "--api-key" => found.push(value),
             "--header" | "-H" => {
-                found.extend(value.split_once(':').map(|(_, value)| value.trim().to_owned()))
+                found.extend(value.split_once(':').map(|(_, value)| value.trim().to_owned()));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aiperf_config::EndpointKind;
+use aiperf_config::{EndpointKind, RunConfig};
 use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Reading};
 use aiperf_load::{Exchange, Received, ReceivedBytes};
 use aiperf_report::Log;
@@ -13,18 +13,44 @@ use crate::notes::Once;
 
 /// What records are made with.
 pub(crate) struct Recorder {
-    pub(crate) kind: EndpointKind,
-    pub(crate) plan: ReadPlan,
-    pub(crate) tokenizer: Option<Tokenizer>,
-    pub(crate) template: Option<ChatTemplate>,
+    kind: EndpointKind,
+    plan: ReadPlan,
+    tokenizer: Option<Tokenizer>,
+    template: Option<ChatTemplate>,
     pub(crate) server_token_counts: bool,
     /// The server was asked to say after each event how many tokens there are so far.
-    pub(crate) per_chunk_usage: bool,
+    per_chunk_usage: bool,
     pub(crate) once: Once,
-    pub(crate) log: Arc<Log>,
+    log: Arc<Log>,
 }
 
 impl Recorder {
+    /// For the answers of a run, which are read by `plan`.
+    pub(crate) fn new(
+        config: &RunConfig,
+        plan: ReadPlan,
+        tokenizer: Option<Tokenizer>,
+        log: Arc<Log>,
+    ) -> Recorder {
+        let endpoint = &config.endpoint;
+        let templated = tokenizer.as_ref().filter(|_| config.tokenizer.apply_chat_template);
+        Recorder {
+            kind: endpoint.kind,
+            plan,
+            template: templated.and_then(Tokenizer::chat_template),
+            tokenizer,
+            server_token_counts: endpoint.use_server_token_count,
+            per_chunk_usage: endpoint.per_chunk_usage && endpoint.use_server_token_count,
+            once: Once::default(),
+            log,
+        }
+    }
+
+    /// Whether inputs are counted as the model's template writes them.
+    pub(crate) fn counts_through_template(&self) -> bool {
+        self.template.is_some()
+    }
+
     /// The record of an exchange.
     pub(crate) fn record(&self, exchange: Exchange) -> RequestRecord {
         let Exchange {

@@ -40,7 +40,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
         }
     };
     print::ended(match matches.subcommand() {
-        Some(("profile", matches)) => profile::run(matches, texts(&arguments)),
+        Some(("profile", matches)) => profile::run(matches, &texts(&arguments)),
         Some(("mock-server", matches)) => mock_server::run(matches),
         Some(("dataset", matches)) => dataset::run(matches),
         Some(("datasets", matches)) => datasets::run(matches),

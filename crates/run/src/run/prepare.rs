@@ -23,7 +23,7 @@ use crate::error::{RunError, StartFailure};
 use crate::feed::PreparedSize;
 use crate::inputs::Inputs;
 use crate::models::Models;
-use crate::notes::{self, Once};
+use crate::notes;
 use crate::record::Recorder;
 use crate::story;
 use crate::target::Destination;
@@ -86,11 +86,8 @@ impl<'a> Run<'a> {
             keep_text: !endpoint.use_server_token_count,
             ..ReadPlan::new(endpoint.kind, endpoint.streaming)
         };
-        let template = tokenizer
-            .as_ref()
-            .filter(|_| config.tokenizer.apply_chat_template)
-            .and_then(aiperf_tokenize::Tokenizer::chat_template);
         let token_source = token_source(config, tokenizer.as_ref());
+        let recorder = Recorder::new(config, plan, tokenizer, Arc::clone(&log));
         let Files { records, raw: raw_records, inputs } = Files::create(config).map_err(folder)?;
 
         let cores = cores();
@@ -99,22 +96,13 @@ impl<'a> Run<'a> {
         let control = Arc::new(Control::new());
         let mut ends = Ends::new();
         let size = Arc::new(PreparedSize::default());
-        let want_template_input = template.is_some();
+        let want_template_input = recorder.counts_through_template();
         let shared = Shared {
             dataset: Arc::clone(&dataset),
             format: Arc::clone(&format),
             cache_bust: CacheBuster::of(config),
             token_source: token_source.clone(),
-            recorder: Recorder {
-                kind: endpoint.kind,
-                plan,
-                tokenizer,
-                template,
-                server_token_counts: endpoint.use_server_token_count,
-                per_chunk_usage: endpoint.per_chunk_usage && endpoint.use_server_token_count,
-                once: Once::default(),
-                log: Arc::clone(&log),
-            },
+            recorder,
             context: context(config),
             schedule_zero_ms: zero_ms,
             inputs,

@@ -13,15 +13,15 @@ use crate::typed::Typed;
 use crate::usage::UsageError;
 use crate::{help, print, quote};
 
-pub(super) fn run(matches: &ArgMatches, arguments: Vec<String>) -> ExitStatus {
+pub(super) fn run(matches: &ArgMatches, arguments: &[String]) -> ExitStatus {
     if matches.get_flag(help::ALL) {
         print::out(&help::profile(help::Detail::All));
         return ExitStatus::Success;
     }
-    let typed = match Typed::read(matches, arguments.clone()) {
+    let typed = match Typed::read(matches, arguments.to_vec()) {
         Ok(typed) => typed,
         Err(error) => {
-            print::err(&quote::hidden(&error.report(), &arguments));
+            print::err(&quote::hidden(&error.report(), arguments));
             return ExitStatus::Usage;
         }
     };
