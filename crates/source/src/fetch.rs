@@ -8,6 +8,7 @@ use crate::error::Problem;
 use crate::events::{Event, Events, Stop};
 use crate::lock::{self, Lock};
 use crate::plan::Plan;
+use crate::protocol::local::{cannot_read, gone};
 use crate::protocol::{Entry, Protocol, Range};
 use crate::settings::Patience;
 use crate::store::Store;
@@ -147,7 +148,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
     fn not_as_promised(&self, file: &Entry) -> Problem {
         let path = self.store.root().path.join(&file.path);
         let Some(promised) = self.plan.data_sha256.as_deref() else {
-            return Problem::CannotRead { path, cause: "it is gone".into() };
+            return gone(&path);
         };
         match self.digests(&path) {
             Ok(digests) => Problem::Digest {
@@ -164,6 +165,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
     fn digests(&self, path: &Path) -> Result<Digests, Problem> {
         match transfer::digest_file(path, self.stop) {
             Ok(digests) => digests.ok_or(Problem::Interrupted),
+            Err(error) if !self.store.is_cache() => Err(cannot_read(path, &error)),
             Err(error) => Err(Problem::CannotRead { path: path.to_owned(), cause: error.to_string() }),
         }
     }

@@ -112,7 +112,7 @@ impl HubCache {
         let _ = self.prepare().and_then(|()| self.write(&path, commit.as_bytes()));
     }
 
-    /// The commit that a revision was when it was last asked for, and when that was (nanoseconds of wall time).
+    /// The commit that a revision was when it was last asked for, and when it first was (nanoseconds of wall time).
     pub(crate) fn kept_ref(&self, revision: &str) -> Option<(String, Option<u64>)> {
         let path = self.repo().join("refs").join(revision);
         let commit = std::fs::read_to_string(&path).ok()?.trim().to_owned();

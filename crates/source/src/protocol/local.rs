@@ -77,7 +77,7 @@ impl LocalSource {
 }
 
 /// A file or folder of the user's own: nothing that could be downloaded again.
-fn cannot_read(path: &Path, error: &std::io::Error) -> Problem {
+pub(crate) fn cannot_read(path: &Path, error: &std::io::Error) -> Problem {
     Problem::Unreadable {
         what: format!("cannot read {}: {error}", path.display()),
         fix: "Check its permissions".into(),
@@ -85,7 +85,7 @@ fn cannot_read(path: &Path, error: &std::io::Error) -> Problem {
 }
 
 /// It was there a moment ago.
-fn gone(path: &Path) -> Problem {
+pub(crate) fn gone(path: &Path) -> Problem {
     Problem::Unreadable {
         what: format!("cannot read {}: it is gone", path.display()),
         fix: "Put it back, and try again".into(),

@@ -35,7 +35,7 @@ impl Protocol for OfflineRemote<'_> {
             let seconds =
                 aiperf_clock::wall(aiperf_clock::now()).saturating_sub(recalled.checked) / 1_000_000_000;
             self.events.warn(format!(
-                "offline mode is on: {} uses the newest cached version, {}, asked for {} ago",
+                "offline mode is on: {} uses the newest cached version, {}, first seen {} ago",
                 self.reference,
                 recalled.version.as_deref().unwrap_or("without a name"),
                 age(seconds)

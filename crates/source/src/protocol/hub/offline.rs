@@ -36,7 +36,7 @@ impl OfflineHub<'_> {
             .ok_or_else(|| Problem::Offline(self.reference.canonical()))?;
         let age = kept.map(|at| {
             let seconds = aiperf_clock::wall(aiperf_clock::now()).saturating_sub(at) / 1_000_000_000;
-            format!(", asked for {} ago", age(seconds))
+            format!(", first seen {} ago", age(seconds))
         });
         self.events.warn(format!(
             "offline mode is on: {} uses the newest cached version, {commit}{}",
