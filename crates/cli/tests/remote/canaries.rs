@@ -284,7 +284,9 @@ fn a_panic_in_the_middle_of_the_work_shows_no_secret() {
         machine.set("AWS_EC2_METADATA_DISABLED", "true");
         machine.set("RUST_BACKTRACE", "1");
         machine.set(PANIC, &reference);
-        SECRETS.iter().for_each(|(name, value)| machine.set(name, value));
+        for (name, value) in SECRETS {
+            machine.set(name, value);
+        }
         let child = Command::new(std::env::current_exe().unwrap());
         let arguments = ["--exact", "canaries::child_that_panics", "--nocapture"];
         let output = machine.through(child, &arguments).output().unwrap();
