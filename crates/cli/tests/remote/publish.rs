@@ -323,21 +323,6 @@ fn splits_that_are_not_read_are_a_warning() {
 }
 
 #[test]
-fn links_that_lead_in_circles_are_not_followed() {
-    use std::os::unix::fs::symlink;
-
-    let set = Set::new(&[("aiperf.json", &manifest(&json!({}))), ("trace.jsonl", TRACE)]);
-    for name in ["one", "two", "three"] {
-        symlink(".", set.folder.join(name)).unwrap();
-    }
-    assert_eq!(set.check(&[]).0, 0, "{}", set.check(&[]).1);
-    set.put("aiperf.json", b"{\"path\": \".\", \"format\": \"raw_payload\"}");
-    let output = set.machine.aiperf(&["dataset", "resolve", "set"]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("files            1, "), "{}", stdout(&output));
-}
-
-#[test]
 fn a_large_file_that_is_not_compressed_is_a_warning() {
     let set = Set::new(&[("aiperf.json", &manifest(&json!({}))), ("trace.jsonl", TRACE)]);
     let file = std::fs::File::options().write(true).open(set.folder.join("trace.jsonl")).unwrap();
