@@ -11,6 +11,9 @@ use crate::serve::Fate;
 use crate::settings::UsageMode;
 use crate::worker::Worker;
 
+/// Bytes of all vectors of an answer, at the most.
+const LONGEST_VECTORS: u64 = 256 << 20;
+
 /// A refusal of a request whose head was fine.
 struct Refusal {
     status: u16,
@@ -153,6 +156,15 @@ impl Worker {
                 let message = format!("the model `{name}` does not exist");
                 return Err(refusal(404, &message, Some("model"), Some("model_not_found")));
             }
+        }
+        let vector = self.shared.vectors[usize::from(facts.base64)].len() as u64;
+        if kind == Kind::Embeddings && facts.inputs.saturating_mul(vector) > LONGEST_VECTORS {
+            let message = format!(
+                "`input` has {} texts, and vectors for them are more than {} MiB",
+                facts.inputs,
+                LONGEST_VECTORS >> 20
+            );
+            return Err(refusal(400, &message, Some("input"), None));
         }
         let prompt = match settings.usage {
             UsageMode::Off => Prompt::Off,

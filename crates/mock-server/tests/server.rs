@@ -102,6 +102,18 @@ fn bad_bodies_get_400_and_the_connection_lives() {
 }
 
 #[test]
+fn more_vectors_than_fit_in_memory_are_refused() {
+    let server = start("ttft=0&embedding-dim=1048576");
+    let mut client = Client::connect(&server);
+    let input = |texts: usize| format!(r#"{{"input":[{}"x"]}}"#, "\"x\",".repeat(texts - 1));
+    let answer = client.post("/v1/embeddings", "", &input(5000)).unwrap();
+    assert_eq!(answer.status, 400);
+    let error = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(error.contains("`input` has 5000 texts") && error.contains("256 MiB"), "{error}");
+    assert_eq!(client.post("/v1/embeddings", "", &input(1)).unwrap().status, 200);
+}
+
+#[test]
 fn heads_that_are_too_long_or_no_http_are_refused_and_the_connection_closes() {
     let server = start(FAST);
     for (head, status) in [

@@ -8,7 +8,8 @@ use crate::usage::UsageError;
 
 const DEFAULT_ENTRIES: u64 = 100;
 const MOST_TOKENS: u32 = 20_000_000;
-pub(super) const MOST_TEXTS: u32 = 100_000;
+/// Texts of one request. The vectors of as many fit in an answer that is read.
+pub(super) const MOST_TEXTS: u32 = 10_000;
 const MOST_PREFIXES: u32 = 1_000_000;
 /// Conversations, of which some things are kept for each.
 const MOST_ENTRIES: u64 = 100_000_000;

@@ -47,9 +47,9 @@ const REFUSED: &[(&str, &[&str])] = &[
         "--seq-dist 20000000,4:100 --conversation-turn-mean 2",
         &["--conversation-turn-mean, --seq-dist come to"],
     ),
-    ("--endpoint-type embeddings --batch-size 100000000", &["--batch-size", "100000 at most"]),
-    ("--endpoint-type embeddings -b 100000 --isl 1000", &["--isl, -b come to 100000000 tokens"]),
-    ("--endpoint-type embeddings -b 3000000 --isl 1", &["-b", "100000 at most"]),
+    ("--endpoint-type embeddings --batch-size 100000000", &["--batch-size", "10000 at most"]),
+    ("--endpoint-type embeddings -b 10000 --isl 10000", &["--isl, -b come to 100000000 tokens"]),
+    ("--endpoint-type embeddings -b 3000000 --isl 1", &["-b", "10000 at most"]),
     (
         "--num-prefix-prompts 1000000 --prefix-prompt-length 1000000",
         &["--num-prefix-prompts, --prefix-prompt-length come to 1000000000000 tokens of prefixes"],
@@ -72,7 +72,7 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--num-conversations 1e12", &["--num-conversations", "add --num-dataset-entries N"]),
     (
         "--input-file @random_pool.jsonl --custom-dataset-type random_pool -b 4000000000",
-        &["-b", "100000 at most"],
+        &["-b", "10000 at most"],
     ),
     (
         "--conversation-turn-mean 2 --conversation-turn-delay-mean 1e300",
@@ -125,7 +125,7 @@ const REFUSED: &[(&str, &[&str])] = &[
         "--endpoint-type nim-rankings --rankings-passages-mean 1e9",
         &["--rankings-passages-mean", "0 to 100000"],
     ),
-    ("--endpoint-type embeddings -b 4000000000", &["-b", "100000 at most"]),
+    ("--endpoint-type embeddings -b 4000000000", &["-b", "10000 at most"]),
     ("--shared-system-prompt-length 4000000000", &["--shared-system-prompt-length", "20000000 at most"]),
     (
         "--num-prefix-prompts 4000000000 --prefix-prompt-length 1",
