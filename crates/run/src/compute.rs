@@ -182,6 +182,8 @@ struct Worker {
     line_count: u64,
     raw_lines: Vec<u8>,
     raw_count: u64,
+    /// Ends of tickets that are fulfilled no more. Whoever waits for one is cut off, and makes no record of it.
+    unmade: Vec<oneshot::Sender<PreparedResult>>,
 }
 
 impl Worker {
@@ -202,6 +204,7 @@ impl Worker {
             line_count: 0,
             raw_lines: Vec::new(),
             raw_count: 0,
+            unmade: Vec::new(),
             shared,
         }
     }
@@ -273,16 +276,18 @@ impl Worker {
         self.store
     }
 
-    fn prepare(&self, job: PrepareJob) {
+    fn prepare(&mut self, job: PrepareJob) {
         let shared = &self.shared;
         if shared.control.stopped().is_some() {
-            // Nothing more is sent, and whoever waits is told so as the job goes.
+            // Nothing more is sent.
+            self.unmade.push(job.fulfil);
             return;
         }
         let result = self.build(&job).map(Arc::new);
         if let Err(why) = &result {
             if shared.control.stopped().is_some() {
                 // Given up on the way.
+                self.unmade.push(job.fulfil);
                 return;
             }
             if shared.fault.set(Arc::clone(why)).is_ok() {

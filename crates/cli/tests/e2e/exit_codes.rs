@@ -12,8 +12,7 @@ fn a_good_run_is_0() {
     let place = Place::new();
     let ran = place.run(QUICK, "--streaming --request-count 10 --concurrency 2 --isl 16").with_code(0);
     assert!(ran.out.contains("Request Latency") && ran.out.contains("Load Delivery"));
-    // Nobody is to take its figures for those of a server.
-    assert!(ran.out.contains("| in-process mock server |"), "{}", ran.out);
+    assert!(ran.out.contains(&format!("those of the in-process mock server, {QUICK}\n")), "{}", ran.out);
     place.results().assert_complete(false);
     place.results().assert_all_accounted_for();
 }

@@ -153,6 +153,8 @@ fn a_signal_ends_the_making_of_a_turn_between_two_of_its_videos() {
     drop(held);
     running.end().with_code(1);
     place.results().assert_complete(true);
+    // What was never sent is no failed request.
+    assert_eq!(place.results().records().len(), 0);
     assert_eq!(std::fs::read_to_string(&calls).unwrap(), "call\ncall\n");
 }
 

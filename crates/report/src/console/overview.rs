@@ -33,9 +33,6 @@ pub(super) fn line(results: &RunResults<'_>, width: usize, _palette: Palette, ou
         format!("Started {}", format_utc(wall(phase.start))),
         format!("tokens by {}", results.token_source),
     ];
-    if let Target::Mock(_) = results.config.endpoint.target {
-        parts.push("in-process mock server".into());
-    }
     if let Some(window) = &summary.window {
         parts.push(format!("window {} sec", with_thousands(window.duration_sec)));
     }
@@ -49,7 +46,12 @@ pub(super) fn line(results: &RunResults<'_>, width: usize, _palette: Palette, ou
     if let Some(lag) = &summary.send_lag {
         parts.push(format!("send lag p99 {} ms", with_thousands(lag.p99)));
     }
-    for line in wrap(&parts.join(" | "), width) {
+    let mut lines = vec![parts.join(" | ")];
+    if let Target::Mock(url) = &results.config.endpoint.target {
+        // Nobody is to take its figures for those of a server.
+        lines.push(format!("Answers are those of the in-process mock server, {url}"));
+    }
+    for line in lines.iter().flat_map(|line| wrap(line, width)) {
         out.push_str(&line);
         out.push('\n');
     }
