@@ -1,5 +1,6 @@
 //! Data that are somewhere else, through the program.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -228,6 +229,45 @@ fn the_example_of_the_documentation_replays_on_its_schedule_by_url() {
     server.clear_log();
     run();
     assert!(server.log().iter().all(|request| request.method == "HEAD" || request.path() != "/trace.jsonl"));
+}
+
+/// With the very server that the documentation starts: it has no tags, and takes no ranges.
+#[test]
+fn the_example_of_the_documentation_runs_from_pythons_server_and_is_transferred_once_for_each_version() {
+    let machine = Machine::bare();
+    let folder = machine.home.path().join("remote-demo");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("trace.jsonl"), TRACE).unwrap();
+    let log = machine.home.path().join("log");
+    let mut python = Command::new("python3")
+        .args(["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory"])
+        .arg(&folder)
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(python.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let port = line.split("port ").nth(1).unwrap().split(' ').next().unwrap();
+    let url = format!("http://127.0.0.1:{port}/trace.jsonl");
+    let run = || {
+        let arguments = ["--streaming", "--input-file", &url, "--custom-dataset-type", "mooncake_trace"];
+        let output = machine.profile(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains("recorded times"), "{}", stderr(&output));
+        let transfers = std::fs::read_to_string(&log).unwrap().matches("\"GET /trace.jsonl HTTP").count();
+        (machine.summary()["request_count"]["avg"].as_f64().unwrap(), transfers)
+    };
+    let (requests, transfers) = run();
+    assert!(requests == 3.0 && transfers > 0, "{requests} {transfers}");
+    assert_eq!(run(), (3.0, transfers), "the second run transfers nothing");
+    let longer =
+        [TRACE, b"{\"timestamp\": 280, \"input_length\": 9, \"output_length\": 5, \"hash_ids\": [9]}\n"];
+    std::fs::write(folder.join("trace.jsonl"), longer.concat()).unwrap();
+    let (requests, again) = run();
+    assert!(requests == 4.0 && again > transfers, "{requests} {again}");
+    python.kill().unwrap();
+    python.wait().unwrap();
 }
 
 /// A server that sends a part of a file and then nothing more, for as long as it is told to.
