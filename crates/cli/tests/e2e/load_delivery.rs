@@ -227,7 +227,7 @@ fn inference_perf_245_what_could_not_be_sent_in_time_is_counted_and_suspect() {
 #[test]
 fn a_rate_that_did_not_leave_is_told() {
     let place = Place::new();
-    stalled(&place, "--request-rate 100 --request-count 200 --strict-load", 5, 3000, &[]).with_code(3);
+    stalled(&place, "--request-rate 100 --request-count 300 --strict-load", 5, 4000, &[]).with_code(3);
     let delivery = delivery(&place);
     assert!(codes(&delivery).contains(&"rate_shortfall"), "{delivery}");
     let rate = |key: &str| delivery[key].as_f64().unwrap();

@@ -58,14 +58,14 @@ fn a_recorded_schedule_that_was_not_kept_is_told() {
     let row = |index: u32| {
         format!("{{\"timestamp\": {}, \"input_length\": 8, \"output_length\": 2}}\n", index * 50)
     };
-    place.write("d.jsonl", (0..40).map(row).collect::<String>());
+    place.write("d.jsonl", (0..100).map(row).collect::<String>());
     let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2")]);
     let flags = "--input-file d.jsonl --custom-dataset-type mooncake_trace";
     let live = Live::start(&mut place.profile(&mock.url(), flags));
     mock.until(|stats| stats.requests >= 3);
     live.signal(Signal::STOP);
-    // Longer than what is left of the schedule: the last rows are late however soon the stop came.
-    std::thread::park_timeout(Duration::from_secs(3));
+    // Rows of a second are late by more than half a one, wherever in these five seconds the stop falls.
+    std::thread::park_timeout(Duration::from_millis(1500));
     live.signal(Signal::CONT);
     let ran = live.end().with_code(0);
     assert_said_once(&ran, "the recorded schedule was not kept");
