@@ -362,12 +362,11 @@ impl Dataset for Synthetic {
         for number in 0..count {
             let (overhead, prefix) =
                 if number == 0 { (self.overhead.0, self.prefix(index)) } else { (self.overhead.1, None) };
-            let mut turn = match &self.rankings {
-                Some(rankings) => rankings.turn(&self.corpus, index, &mut prompts, self.finish.stop())?,
-                None => {
-                    let number = before + u64::from(number);
-                    self.turn(&mut lengths, &mut prompts, overhead, prefix, number)?
-                }
+            let mut turn = if let Some(rankings) = &self.rankings {
+                rankings.turn(&self.corpus, index, &mut prompts, self.finish.stop())?
+            } else {
+                let number = before + u64::from(number);
+                self.turn(&mut lengths, &mut prompts, overhead, prefix, number)?
             };
             if number > 0 {
                 turn.delay_ms = delays.as_mut().map(|draw| draw());

@@ -66,20 +66,14 @@ impl<'a> Run<'a> {
         let screen = Arc::new(Screen::stderr(config.tuning.color));
         let folder = |cause| StartFailure::Folder { dir: config.output.dir.display().to_string(), cause };
         let claim = claim(&config.output.dir)?;
-        prepare_dir(&config.output.dir).map_err(folder)?;
-        let level = Level::from_number(config.runtime.log_level);
-        let log =
-            Log::open(&config.output.dir, level, Arc::clone(&screen), redactor.clone()).map_err(folder)?;
-        let log = Arc::new(log);
+        let log = open_log(config, &screen, &redactor).map_err(folder)?;
 
         let endpoint = &config.endpoint;
         let format =
             Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
         let format = Arc::new(format);
         notes::before(&log, config, dataset.as_ref(), &format);
-        warn_of_context(&log, config, &models);
-        let (targets, descriptors) = (destination.resolver.last(), preflight::raise_descriptor_limit());
-        notes::room(&log, &config.phases, preflight::room(&targets, &endpoint.bind_addresses, descriptors));
+        say_of_server(&log, config, &destination, &models);
         let raw = config.output.level == ExportLevel::Raw;
         let plan = ReadPlan {
             keep_raw: raw,
@@ -159,6 +153,14 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Makes the result folder, and the log in it.
+fn open_log(config: &RunConfig, screen: &Arc<Screen>, redactor: &Redactor) -> std::io::Result<Arc<Log>> {
+    let dir = &config.output.dir;
+    prepare_dir(dir)?;
+    let level = Level::from_number(config.runtime.log_level);
+    Log::open(dir, level, Arc::clone(screen), redactor.clone()).map(Arc::new)
+}
+
 /// Keeps other runs out of a result folder for as long as the file is open. Nothing is left behind.
 fn claim(dir: &Path) -> Result<File, StartFailure> {
     let name = || dir.display().to_string();
@@ -222,9 +224,12 @@ fn settings(
     }
 }
 
-/// Warns of recorded requests that the target's context does not hold, where the server says how much it does. Where the
-/// user said it, they were told when the data were read.
-fn warn_of_context(log: &Log, config: &RunConfig, models: &Models) {
+/// Says how much fits between here and the server, and warns of recorded requests that the target's context does not hold,
+/// where the server says how much it does. Where the user said it, they were told when the data were read.
+fn say_of_server(log: &Log, config: &RunConfig, destination: &Destination, models: &Models) {
+    let (targets, descriptors) = (destination.resolver.last(), preflight::raise_descriptor_limit());
+    let room = preflight::room(&targets, &config.endpoint.bind_addresses, descriptors);
+    notes::room(log, &config.phases, room);
     let Some(public) = &config.dataset.public else { return };
     if public.request_tokens.is_empty() || public.context_limit.is_some() {
         return;
