@@ -240,7 +240,7 @@ fn calls_that_overlapped_are_under_way_at_once_and_all_sessions_begin_together()
         let mut count = count.lock().unwrap();
         *count += 1;
         more.notify_all();
-        let all = more.wait_timeout_while(count, Duration::from_secs(60), |count| *count < 3);
+        let all = more.wait_timeout_while(count, Duration::from_mins(1), |count| *count < 3);
         if all.unwrap().1.timed_out() {
             return Answer::status(500);
         }
