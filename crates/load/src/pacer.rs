@@ -213,7 +213,8 @@ impl PaceJob {
         let mut spin_ns = 0;
         let end = loop {
             let (wake, at) = pacer.step(&inbox, &control);
-            while pacer.send_some() {
+            // An interrupt waits for no burst.
+            while (pacer.stopped.is_some() || control.stopped().is_none()) && pacer.send_some() {
                 tokio::task::yield_now().await;
             }
             let mut until = match wake {
@@ -293,6 +294,9 @@ impl Pacer {
         {
             self.stopped = Some(cause);
             self.schedule.close(at);
+            for issue in self.out.drain(..) {
+                self.schedule.returned(issue.session, at, TurnEnding::NeverSent);
+            }
             self.cut(at);
         }
         let mut wake = self.schedule.poll(at, &mut self.out);

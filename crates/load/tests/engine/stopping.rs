@@ -205,6 +205,30 @@ fn an_interrupt_between_a_decision_and_its_send_loses_no_turn() {
     }
 }
 
+/// What is decided at once leaves bit by bit; an interrupt that comes first is not kept waiting by it.
+#[test]
+fn an_interrupt_waits_for_no_burst() {
+    for layout in LAYOUTS {
+        let server = Server::friendly();
+        let mut rig = setup(server.addr).layout(layout).start();
+        let control = Arc::clone(&rig.control);
+        let mut n = 0;
+        let source = Feed::new(move || {
+            n += 1;
+            if n == 20_000 {
+                control.stop(StopCause::Interrupt);
+            }
+            let ticket = ticket(prepared("c", vec![body("{}")]));
+            Draw::Session(NewSession { conversation: 0, turns: 1, first_ms: None, run: 0, ticket })
+        });
+        rig.begin(phase(burst(20_000, 20_000), source.boxed()));
+        let (outcome, exchanges) = rig.finish();
+        let counts = outcome.counts;
+        assert_eq!((counts.issued, counts.never_sent, counts.returned), (20_000, 20_000, 0), "{layout:?}");
+        assert_eq!((exchanges.len(), server.accepted()), (0, 0), "{layout:?}");
+    }
+}
+
 #[test]
 fn an_interrupt_reaches_those_that_wait_for_a_connection_or_a_prompt() {
     for layout in LAYOUTS {
