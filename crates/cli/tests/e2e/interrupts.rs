@@ -99,11 +99,12 @@ fn milliseconds_from_the_second_signal_to_the_end() -> u64 {
 /// connections are being made.
 #[test]
 fn aiperf_environment_variables_the_way_down_hangs_on_nothing() {
-    let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let port = silent.local_addr().unwrap().port();
     for (scheme, flags) in
         [("http", "--concurrency 8 --request-count 50"), ("https", "--request-rate 200 --workers-max 2")]
     {
+        // A new one for each: in another's queue there may be connections of the run before.
+        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = silent.local_addr().unwrap().port();
         let place = Place::new();
         let flags = format!("{flags} --isl 16 --export-level raw --benchmark-duration 40");
         let running = Live::start(&mut place.profile(&format!("{scheme}://127.0.0.1:{port}"), &flags));
