@@ -17,8 +17,11 @@ use crate::{DatasetError, Note};
 const KEPT_BYTES: u64 = 32 << 20;
 /// The same in parts once rows are copied: from then on few are asked for that are not there.
 const KEPT_BESIDE_COPY: u64 = 8;
-/// Bytes decoded in vain before anything is done about it.
-const WASTE_BYTES: u64 = 256 << 20;
+/// Bytes decoded in vain before row groups are copied when a row of theirs is wanted: about one page that is as large as
+/// its row group. Rows whose pages are small are read where they are all the same.
+const WASTE_BYTES: u64 = 64 << 20;
+/// So many times as much is decoded in vain, at the least, before everything is copied.
+const WASTE_BEFORE_ALL: u64 = 4;
 
 /// Some columns of the shards of a dataset.
 pub(crate) struct Cells {
@@ -75,7 +78,11 @@ impl Cells {
     fn within(tables: Arc<[Arc<Table>]>, columns: Box<[Box<[usize]>]>, most: u64, least_waste: u64) -> Cells {
         let all: u64 = tables.iter().zip(&columns).map(|(table, columns)| table.decoded_bytes(columns)).sum();
         // What can be kept as a whole is decoded once, whatever the order.
-        let waste = if all <= most { [u64::MAX; 2] } else { [least_waste, (all / 2).max(least_waste)] };
+        let waste = if all <= most {
+            [u64::MAX; 2]
+        } else {
+            [least_waste, (all / 2).max(least_waste.saturating_mul(WASTE_BEFORE_ALL))]
+        };
         let shared = Shared {
             tables,
             columns,
