@@ -157,9 +157,10 @@ impl Seen {
             seen if names.is_empty() => seen,
             Seen::Record(line, record) => {
                 let mut renamed = String::new();
-                match json::rename(&line, names, &mut renamed) {
-                    true => record_of(renamed),
-                    false => Seen::Record(line, record),
+                if json::rename(&line, names, &mut renamed) {
+                    record_of(renamed)
+                } else {
+                    Seen::Record(line, record)
                 }
             }
             Seen::Line(line) => Seen::Line(

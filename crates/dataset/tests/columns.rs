@@ -52,7 +52,7 @@ fn guidellm_datasets_columns_of_other_names_are_the_same_requests_in_lines_and_i
         json!({"conversation": "a", "question": "two", "text": "nor this"}),
     ];
     let lines = folder.path().join("named.jsonl");
-    std::fs::write(&lines, rows.iter().map(|row| format!("{row}\n")).collect::<String>()).unwrap();
+    std::fs::write(&lines, format!("{}\n{}\n", rows[0], rows[1])).unwrap();
     let shards = folder.path().join("shards");
     std::fs::create_dir(&shards).unwrap();
     let parquet = shards.join("train-00000-of-00001.parquet");
@@ -205,7 +205,7 @@ fn a_field_that_is_none_and_a_column_that_is_nowhere_are_named() {
 #[test]
 fn a_record_that_is_no_object_is_told_as_it_is() {
     for (line, said) in [("[1]", "must be a JSON object"), ("{\"question\": ", "not valid JSON")] {
-        let (_folder, path) = written("d.jsonl", &format!("{{\"question\": \"hi\"}}\n{line}\n"));
+        let (_folder, path) = written("d.jsonl", format!("{{\"question\": \"hi\"}}\n{line}\n"));
         let message = refused(&path, FileFormat::SingleTurn, "text=question");
         assert!(message.contains("d.jsonl:2: ") && message.contains(said), "{message}");
     }

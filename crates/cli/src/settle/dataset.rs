@@ -167,12 +167,11 @@ fn file(
     rankings::refuse(typed, "--input-file")?;
     let asked = columns(typed)?;
     let Input { path, declared, block_size, is_folder } = input(typed, text, probe)?;
-    let (format, detected, columns) = match declared {
-        Some(format) => (format, None, asked.clone()),
-        None => {
-            let found = probe.detect(&path, &asked).map_err(|what| UsageError::Input { what, fix: None })?;
-            (found.format, Some(found.promotes), found.columns)
-        }
+    let (format, detected, columns) = if let Some(format) = declared {
+        (format, None, asked.clone())
+    } else {
+        let found = probe.detect(&path, &asked).map_err(|what| UsageError::Input { what, fix: None })?;
+        (found.format, Some(found.promotes), found.columns)
     };
     let entry = aiperf_dataset::format(format);
     entry.check_columns(&columns).map_err(|what| {
