@@ -256,16 +256,16 @@ fn the_example_of_the_documentation_runs_from_pythons_server_and_is_transferred_
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(stderr(&output).contains("recorded times"), "{}", stderr(&output));
         let transfers = std::fs::read_to_string(&log).unwrap().matches("\"GET /trace.jsonl HTTP").count();
-        (machine.summary()["request_count"]["avg"].as_f64().unwrap(), transfers)
+        (machine.summary()["request_count"]["avg"].as_f64().unwrap() as u64, transfers)
     };
     let (requests, transfers) = run();
-    assert!(requests == 3.0 && transfers > 0, "{requests} {transfers}");
-    assert_eq!(run(), (3.0, transfers), "the second run transfers nothing");
+    assert!(requests == 3 && transfers > 0, "{requests} {transfers}");
+    assert_eq!(run(), (3, transfers), "the second run transfers nothing");
     let longer =
         [TRACE, b"{\"timestamp\": 280, \"input_length\": 9, \"output_length\": 5, \"hash_ids\": [9]}\n"];
     std::fs::write(folder.join("trace.jsonl"), longer.concat()).unwrap();
     let (requests, again) = run();
-    assert!(requests == 4.0 && again > transfers, "{requests} {again}");
+    assert!(requests == 4 && again > transfers, "{requests} {again}");
     python.kill().unwrap();
     python.wait().unwrap();
 }
