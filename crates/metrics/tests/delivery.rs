@@ -67,6 +67,22 @@ fn vllm_21104_a_rate_that_did_not_leave_is_suspect() {
 }
 
 #[test]
+fn a_rate_that_the_users_own_cap_held_back_is_no_shortfall_of_the_client() {
+    let mut facts = clean();
+    facts.mode = LoadMode::FixedSchedule;
+    facts.intended_rate = Some(11.35);
+    facts.let_go_rate = Some(5.83);
+    facts.delivered_rate = Some(5.82);
+    assert_eq!(judge(facts.clone()).verdict, Verdict::Valid);
+    // Behind what the cap let go, it is the client's again.
+    facts.delivered_rate = Some(5.2);
+    let delivery = judge(facts);
+    assert_eq!(delivery.reasons.len(), 1);
+    assert_eq!(delivery.reasons[0].code, "rate_shortfall");
+    assert!((delivery.reasons[0].value - 89.19).abs() < 0.01, "{:?}", delivery.reasons);
+}
+
+#[test]
 fn a_closed_loop_has_no_rate_to_fall_short_of() {
     let mut facts = clean();
     facts.mode = LoadMode::Concurrency;

@@ -94,6 +94,21 @@ Load Delivery: VALID
 }
 
 #[test]
+fn what_the_cap_held_back_has_a_line_of_its_own() {
+    let shown = |wait: Spread| {
+        let mut facts = facts(LoadMode::FixedSchedule);
+        facts.concurrency = Some(ConcurrencyFacts { limit: 1, max_in_flight: 1, lost_share: None });
+        facts.cap_wait = Some(wait);
+        delivery_of(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts })
+    };
+    let text = shown(spread(1_157e6, 2_080e6, 2_090e6));
+    let line =
+        "\n  Held      requests waited p50 1,157.00 ms, max 2,090.00 ms for a place under --concurrency 1\n";
+    assert!(text.contains(line), "{text}");
+    assert!(!shown(spread(0.0, 0.0, 0.0)).contains("Held"));
+}
+
+#[test]
 fn an_intended_rate_that_is_not_the_one_asked_for_is_explained() {
     let shown = |rate: f64, arrival: Arrival| {
         let mut config = config(&PathBuf::from("out"));

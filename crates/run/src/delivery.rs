@@ -36,6 +36,8 @@ pub(crate) fn facts(
     };
     let closed_loop = mode == Mode::Concurrency;
     let since_t0 = |at: Option<aiperf_clock::Mono>| at.map(|at| at.saturating_since(outcome.t0));
+    let issued_until =
+        |last| since_t0(last).filter(|_| !closed_loop).and_then(|last| rate(counts.issued, last));
     let last_send = since_t0(tally.last_start);
     let phase_ns = outcome.end.saturating_since(outcome.t0);
     let ramp_ns = phase.ramps.concurrency.into_iter().chain(phase.ramps.rate).map(nanos).max();
@@ -52,11 +54,8 @@ pub(crate) fn facts(
     let own_ns = used.process.total_ns.saturating_sub(used.mock_ns).saturating_sub(outcome.spin_ns);
     DeliveryFacts {
         mode,
-        intended_rate: if closed_loop {
-            None
-        } else {
-            since_t0(counts.last_due).and_then(|last| rate(counts.issued, last))
-        },
+        intended_rate: issued_until(counts.last_due),
+        let_go_rate: issued_until(counts.last_let_go),
         delivered_rate: last_send.and_then(|last| rate(tally.sent, last)),
         planned_count: if closed_loop { tally.sent } else { counts.planned },
         sent_count: tally.sent,

@@ -287,6 +287,30 @@ fn what_was_asked_for_is_no_reason() {
     }
 }
 
+/// A trace is played under a cap of the user's own: the rate falls behind the recorded one, and that was asked for.
+#[test]
+fn a_cap_that_holds_a_recorded_schedule_back_is_no_shortfall() {
+    let place = Place::new();
+    let row = |index: u32| {
+        format!("{{\"timestamp\": {}, \"input_length\": 8, \"output_length\": 2}}\n", index * 10)
+    };
+    place.write("rows.jsonl", (0..12).map(row).collect::<String>());
+    let ran = place
+        .run(
+            "mock://?ttft=60ms&itl=0&tokens=2",
+            "--input-file rows.jsonl --custom-dataset-type mooncake_trace --concurrency 1",
+        )
+        .with_code(0);
+    let delivery = delivery(&place);
+    let rate = |key: &str| delivery[key].as_f64().unwrap();
+    assert!(rate("delivered_rate") < 0.5 * rate("intended_rate"), "{delivery}");
+    assert!(delivery["cap_wait"]["max"].as_f64().unwrap() > 400.0, "{delivery}");
+    // Only a client that was itself late may fall short.
+    let codes = codes(&delivery);
+    assert!(!codes.contains(&"rate_shortfall") || codes.contains(&"late_sends"), "{delivery}");
+    assert!(ran.out.contains("for a place under --concurrency 1"), "{}", ran.out);
+}
+
 /// Exit code 3 and the verdict are one thing. A calm run is valid; on a host that is never calm none is, and says so.
 #[test]
 fn strict_load_fails_a_run_if_and_only_if_it_is_suspect() {

@@ -56,6 +56,8 @@ pub struct Counts {
     pub moved_up_ns: u64,
     /// Latest due instant of a turn that was issued (intended rate).
     pub last_due: Option<Mono>,
+    /// Latest instant at which a turn that was issued was due and held by no cap.
+    pub last_let_go: Option<Mono>,
     /// Instant issuing ended.
     pub closed_at: Option<Mono>,
 }
@@ -551,6 +553,7 @@ impl<S: SessionSource> Schedule<S> {
         self.in_flight += 1;
         self.counts.max_in_flight = self.counts.max_in_flight.max(self.in_flight);
         self.counts.last_due = self.counts.last_due.max(Some(plan.due));
+        self.counts.last_let_go = self.counts.last_let_go.max(Some(plan.due.max(plan.let_go)));
         self.look_ahead(key, plan.issued);
     }
 

@@ -269,6 +269,8 @@ fn a_capped_fixed_schedule_waits_in_due_order_and_knows_why() {
     assert_eq!(world.sent.iter().map(|sent| sent.conversation).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     assert!(world.sent.iter().all(|sent| sent.plan.let_go == T0.plus(sent.at)));
     assert_eq!(world.sent[2].plan.due, T0.plus(20 * MS));
+    let counts = world.schedule.counts();
+    assert_eq!((counts.last_due, counts.last_let_go), (Some(T0.plus(50 * MS)), Some(T0.plus(210 * MS))));
 }
 
 #[test]

@@ -90,6 +90,8 @@ pub struct DeliveryFacts {
     pub mode: LoadMode,
     /// Rate of the due instants, 1/s ([`rate`]); never in a closed loop.
     pub intended_rate: Option<f64>,
+    /// Rate of the instants at which turns were due and held by no cap, 1/s ([`rate`]); without a cap the intended one.
+    pub let_go_rate: Option<f64>,
     /// Rate of the sends, 1/s ([`rate`]).
     pub delivered_rate: Option<f64>,
     /// Turns due while issuing was open; in a closed loop those that were sent.

@@ -65,9 +65,11 @@ pub(super) fn reasons(facts: &DeliveryFacts) -> Vec<Reason> {
 }
 
 fn rate_shortfall(facts: &DeliveryFacts) -> Option<Reason> {
-    let (intended, delivered) = (facts.intended_rate?, facts.delivered_rate?);
-    let share = 100.0 * delivered / intended;
-    (delivered < intended * LEAST_RATE_PCT / 100.0).then(|| Reason {
+    // What a cap holds back is what was asked for.
+    let wanted = facts.let_go_rate.or(facts.intended_rate)?;
+    let delivered = facts.delivered_rate?;
+    let share = 100.0 * delivered / wanted;
+    (delivered < wanted * LEAST_RATE_PCT / 100.0).then(|| Reason {
         code: "rate_shortfall",
         message: "Fewer requests per second left than were intended".into(),
         value: share,

@@ -15,6 +15,8 @@ use crate::text::wrap;
 const WORTH_A_WORD: f64 = 0.005;
 /// A first fill of a closed loop slower than this is worth a line.
 const SLOW_FILL_NS: u64 = 10_000_000;
+/// Waits for a place that are shorter are not worth a line.
+const LONG_WAIT_NS: f64 = 1e6;
 
 /// The verdict and what it rests on; unknown parts are left out.
 pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, out: &mut String) {
@@ -35,6 +37,7 @@ pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, 
             count(facts.skipped_count),
             count(facts.unsent_count)
         )),
+        held(facts),
         facts.lateness.map(|spread| {
             format!(
                 "Lateness  p50 {}, p99 {}, max {} (from due to sent; the send lag above is the last part of it)",
@@ -104,6 +107,19 @@ fn rate(facts: &DeliveryFacts) -> Option<String> {
             100.0 * delivered / intended
         ),
         _ => format!("Rate      delivered {} requests/sec", with_thousands(delivered)),
+    })
+}
+
+/// How long the cap held requests back, where it did.
+fn held(facts: &DeliveryFacts) -> Option<String> {
+    let (wait, cap) = (facts.cap_wait?, facts.concurrency?);
+    (wait.max >= LONG_WAIT_NS).then(|| {
+        format!(
+            "Held      requests waited p50 {}, max {} for a place under --concurrency {}",
+            ms(wait.p50),
+            ms(wait.max),
+            count(cap.limit)
+        )
     })
 }
 
