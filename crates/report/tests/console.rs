@@ -108,17 +108,31 @@ fn what_the_cap_held_back_has_a_line_of_its_own() {
     assert!(!shown(spread(0.0, 0.0, 0.0)).contains("Held"));
 }
 
+/// What is printed of a run at `rate`.
+fn at_a_rate(rate: f64, arrival: Arrival, facts: DeliveryFacts) -> String {
+    let mut config = config(&PathBuf::from("out"));
+    config.phases.last_mut().unwrap().mode = aiperf_config::LoadMode::Rate { rate, arrival };
+    let mut run = results(&config, vec![phase(PhaseKind::Profiling, 0, Summary::default())]);
+    run.phases[0].load_delivery = Some(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts });
+    console::tables(&run, WIDTH, Palette::plain())
+}
+
+#[test]
+fn arrivals_that_a_cap_skipped_stand_beside_the_rate_that_was_asked_for() {
+    for arrival in [Arrival::Poisson, Arrival::Constant] {
+        let mut facts = facts(LoadMode::Rate);
+        (facts.planned_count, facts.sent_count, facts.skipped_count) = (182, 65, 117);
+        facts.concurrency = Some(ConcurrencyFacts { limit: 1, max_in_flight: 1, lost_share: None });
+        let text = at_a_rate(40.0, arrival, facts);
+        let line = "  Asked     40.00 requests/sec: 117 of 182 arrivals found no place under --concurrency 1 and were skipped\n";
+        assert!(text.contains(line), "{text}");
+        assert!(!text.contains("drawn at random"), "{text}");
+    }
+}
+
 #[test]
 fn an_intended_rate_that_is_not_the_one_asked_for_is_explained() {
-    let shown = |rate: f64, arrival: Arrival| {
-        let mut config = config(&PathBuf::from("out"));
-        config.phases.last_mut().unwrap().mode = aiperf_config::LoadMode::Rate { rate, arrival };
-        let mut run = results(&config, vec![phase(PhaseKind::Profiling, 0, Summary::default())]);
-        let facts = facts(LoadMode::Rate);
-        run.phases[0].load_delivery =
-            Some(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts });
-        console::tables(&run, WIDTH, Palette::plain())
-    };
+    let shown = |rate, arrival| at_a_rate(rate, arrival, facts(LoadMode::Rate));
     let text = shown(480.0, Arrival::Poisson);
     let lines: Vec<&str> = text.lines().skip_while(|line| !line.contains("Load Delivery")).collect();
     assert!(lines[1].starts_with("  Rate      intended 500.00 requests/sec"), "{text}");

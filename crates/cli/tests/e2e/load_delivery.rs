@@ -271,7 +271,7 @@ fn slots_that_stand_idle_are_told() {
 #[test]
 fn what_was_asked_for_is_no_reason() {
     let place = Place::new();
-    place
+    let ran = place
         .run(
             "mock://?ttft=80ms&itl=0&tokens=2&plan=ok:http500",
             "--request-rate 100 --arrival-pattern constant --concurrency 1 --request-count 5 --isl 16",
@@ -281,6 +281,7 @@ fn what_was_asked_for_is_no_reason() {
     assert!(delivery["skipped_count"].as_u64().unwrap() > 5, "{delivery}");
     assert_eq!(delivery["unsent_count"], 0);
     assert_eq!(delivery["concurrency"]["max_in_flight"], 1);
+    assert!(ran.out.contains("  Asked     100.00 requests/sec: "), "{}", ran.out);
     // What the host does to a test is not the point here.
     for code in codes(&delivery) {
         assert!(!["unsent", "catch_up_cut", "client_limits", "clock_disorder"].contains(&code), "{delivery}");

@@ -29,7 +29,7 @@ pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, 
     let facts = &delivery.facts;
     let lines = [
         if facts.mode == Mode::Concurrency { looped(facts) } else { rate(facts) },
-        drawn(results, facts),
+        asked(results, facts),
         Some(format!(
             "Sends     {} planned, {} sent, {} skipped by a cap, {} unsent",
             count(facts.planned_count),
@@ -123,10 +123,21 @@ fn held(facts: &DeliveryFacts) -> Option<String> {
     })
 }
 
-/// How far the drawn arrivals are off the rate that was asked for, where anyone would wonder.
-fn drawn(results: &RunResults<'_>, facts: &DeliveryFacts) -> Option<String> {
+/// How far what left is off the rate that was asked for, where anyone would wonder: arrivals that a cap skipped are no
+/// part of the intended rate, and drawn ones come to another.
+fn asked(results: &RunResults<'_>, facts: &DeliveryFacts) -> Option<String> {
     let profiling = results.config.profiling();
     let LoadMode::Rate { rate, arrival } = profiling.mode else { return None };
+    if let (1.., Some(cap)) = (facts.skipped_count, facts.concurrency) {
+        return Some(format!(
+            "Asked     {} requests/sec{}: {} of {} arrivals found no place under --concurrency {} and were skipped",
+            with_thousands(rate),
+            if profiling.ramps.rate.is_some() { " after the ramp" } else { "" },
+            count(facts.skipped_count),
+            count(facts.planned_count),
+            count(cap.limit)
+        ));
+    }
     if arrival == Arrival::Constant || profiling.ramps.rate.is_some() {
         return None;
     }
