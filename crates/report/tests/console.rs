@@ -51,6 +51,7 @@ fn facts(mode: LoadMode) -> DeliveryFacts {
         client: ClientFacts {
             cores: Some(2.0),
             cpu_sec: Some(1.23),
+            cpu_span_ns: Some(3_000_000_000),
             busiest_worker_cpu_pct: Some(35.0),
             peak_rss_bytes: Some(64 << 20),
             loop_delay: Some(spread(1e5, 5e5, 1.2e6)),
@@ -156,6 +157,7 @@ fn load_delivery_of_a_closed_loop_with_a_reason() {
     facts.service = Latencies::default();
     facts.from_intended = Latencies::default();
     facts.lateness = None;
+    facts.record_count = 0;
     let text = delivery_of(LoadDelivery { verdict: Verdict::Suspect, reasons: vec![reason], facts });
     assert_eq!(
         text,
@@ -166,6 +168,34 @@ Load Delivery: SUSPECT
   ! 99 % of the sends were late by up to (2.50 ms, limit 1 ms). Raise --workers-max
 "
     );
+}
+
+#[test]
+fn a_loop_that_never_turned_or_only_failed_produced_no_rate() {
+    let shown = |spoil: fn(&mut DeliveryFacts)| {
+        let mut facts = facts(LoadMode::Concurrency);
+        spoil(&mut facts);
+        delivery_of(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts })
+    };
+    assert!(shown(|_| ()).contains("produced 499.98"));
+    let first_fill = shown(|facts| (facts.sent_count, facts.record_count) = (16, 0));
+    assert!(first_fill.contains("  Loop      concurrency 16 held 99.8 %\n"), "{first_fill}");
+    let failed = shown(|facts| facts.service = Latencies::default());
+    assert!(failed.contains("  Loop      concurrency 16 held 99.8 %\n"), "{failed}");
+}
+
+/// A phase that was over at once: the CPU of the whole process was measured over more than it.
+#[test]
+fn the_cores_that_were_used_are_those_of_the_time_they_were_measured_in() {
+    let shown = |cpu_span_ns| {
+        let mut facts = facts(LoadMode::Rate);
+        facts.phase_ns = 1_000_000;
+        facts.client.cpu_span_ns = cpu_span_ns;
+        delivery_of(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts })
+    };
+    assert!(shown(Some(1_500_000_000)).contains("  Client    0.82 of 2 cores, "));
+    let unknown = shown(None);
+    assert!(unknown.contains("  Client    busiest worker 35 %"), "{unknown}");
 }
 
 #[test]

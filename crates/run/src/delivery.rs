@@ -14,6 +14,8 @@ use crate::usage::Cpu;
 /// What the process used during a phase.
 pub(crate) struct Used {
     pub(crate) process: Cpu,
+    /// In which `process` and `mock_ns` were used, ns.
+    pub(crate) span_ns: u64,
     pub(crate) mock_ns: u64,
     pub(crate) cores: f64,
     pub(crate) workers: usize,
@@ -50,7 +52,9 @@ pub(crate) fn facts(
             lost_share: busy.map(|busy| tally.lateness.sum_ns() as f64 / (f64::from(limit) * busy as f64)),
         }
     });
-    let busiest = outcome.worker_cpu_ns.iter().max().map(|&cpu| 100.0 * cpu as f64 / phase_ns.max(1) as f64);
+    // What goes beyond the phase was spent just around it.
+    let busiest = outcome.worker_cpu_ns.iter().max();
+    let busiest = busiest.map(|&cpu| (100.0 * cpu as f64 / phase_ns.max(1) as f64).min(100.0));
     let own_ns = used.process.total_ns.saturating_sub(used.mock_ns).saturating_sub(outcome.spin_ns);
     DeliveryFacts {
         mode,
@@ -79,6 +83,7 @@ pub(crate) fn facts(
             cores: Some(used.cores),
             workers: Some(used.workers as u64),
             cpu_sec: Some(own_ns as f64 / 1e9),
+            cpu_span_ns: Some(used.span_ns),
             busiest_worker_cpu_pct: busiest,
             mock_cpu_sec: used.mock_ns as f64 / 1e9,
             pacer_spin_sec: outcome.spin_ns as f64 / 1e9,

@@ -54,6 +54,8 @@ pub struct ClientFacts {
     pub workers: Option<u64>,
     /// User and system time of the client's threads from T0 to the end of the phase, s.
     pub cpu_sec: Option<f64>,
+    /// Time in which `cpu_sec` was spent, ns: the phase and what lies around it.
+    pub cpu_span_ns: Option<u64>,
     /// Busiest network worker, percent of the phase.
     pub busiest_worker_cpu_pct: Option<f64>,
     /// Time of an in-process mock server, s; not in `cpu_sec`.
@@ -77,6 +79,12 @@ pub struct ClientFacts {
 }
 
 impl ClientFacts {
+    /// Cores that were busy on average.
+    pub fn cores_used(&self) -> Option<f64> {
+        let span_ns = self.cpu_span_ns.filter(|&ns| ns > 0)?;
+        Some(self.cpu_sec? * 1e9 / span_ns as f64)
+    }
+
     /// CPU time per request sent, µs.
     pub fn cpu_us_per_request(&self, sent: u64) -> Option<f64> {
         self.cpu_sec.filter(|_| sent > 0).map(|sec| sec * 1e6 / sent as f64)
@@ -130,6 +138,13 @@ pub struct DeliveryFacts {
     pub from_intended: Latencies,
     /// The client.
     pub client: ClientFacts,
+}
+
+impl DeliveryFacts {
+    /// Whether there are records, and no valid one.
+    pub fn nothing_succeeded(&self) -> bool {
+        self.record_count > 0 && self.service.request_latency.is_none()
+    }
 }
 
 /// Requests per second: `n` over the time from T0 to the n-th instant. Unknown below two requests.

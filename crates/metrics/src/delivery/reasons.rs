@@ -106,8 +106,7 @@ fn send_stall(facts: &DeliveryFacts) -> Option<Reason> {
 fn slots_idle(facts: &DeliveryFacts) -> Option<Reason> {
     let lost = 100.0 * facts.concurrency?.lost_share?;
     // Failures come back at once, and then no client is quick enough.
-    let nothing_succeeded = facts.record_count > 0 && facts.service.request_latency.is_none();
-    let (message, next_step) = if nothing_succeeded {
+    let (message, next_step) = if facts.nothing_succeeded() {
         ("Requests failed so fast that filling their slots again took a share of the time", SETTLE_ERRORS)
     } else {
         ("Slots stood idle because the client was late to fill them", SPREAD_SLOTS)

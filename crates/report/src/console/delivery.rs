@@ -157,7 +157,12 @@ fn looped(facts: &DeliveryFacts) -> Option<String> {
         let held = cap.lost_share.map(|lost| format!(" held {:.1} %", 100.0 * (1.0 - lost)));
         parts.push(format!("concurrency {}{}", count(cap.limit), held.unwrap_or_default()));
     }
-    if let Some(rate) = facts.delivered_rate {
+    // The first fill says nothing about what the loop produces, and failures come back at once.
+    let has_turned = facts.concurrency.is_none_or(|cap| facts.sent_count > cap.limit);
+    if let Some(rate) = facts.delivered_rate
+        && has_turned
+        && !facts.nothing_succeeded()
+    {
         parts.push(format!("produced {} requests/sec", with_thousands(rate)));
     }
     (!parts.is_empty()).then(|| format!("Loop      {}", parts.join(", ")))
@@ -166,8 +171,7 @@ fn looped(facts: &DeliveryFacts) -> Option<String> {
 fn client(facts: &DeliveryFacts) -> Option<String> {
     let client = &facts.client;
     let mut parts = Vec::new();
-    if let (Some(cpu), true) = (client.cpu_sec, facts.phase_ns > 0) {
-        let used = cpu / (facts.phase_ns as f64 / 1e9);
+    if let Some(used) = client.cores_used() {
         let of = client.cores.map(|cores| format!(" of {cores}")).unwrap_or_default();
         parts.push(format!("{}{of} cores", two_decimals(used)));
         if let Some(each) = client.cpu_us_per_request(facts.sent_count) {

@@ -6,7 +6,7 @@ mod prepare;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use aiperf_clock::Anchor;
+use aiperf_clock::{Anchor, now};
 use aiperf_config::{CacheBust, DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
 use aiperf_dataset::{Dataset, OpenContext, Sampler, Stop};
 use aiperf_load::{Control, Engine, PhaseRun, Source, preflight, schedule};
@@ -223,7 +223,7 @@ impl Run<'_> {
             let source = self.source(phase, sampled.take());
             monitor.position().phase(index);
             story::begins(&self.log, phase);
-            let before = (Cpu::process(), self.mock_cpu_ns());
+            let before = (Cpu::process(), self.mock_cpu_ns(), now());
             let mut outcome = self
                 .engine
                 .run_phase(phase_run(config, phase, index, source))
@@ -231,6 +231,7 @@ impl Run<'_> {
             let process = Cpu::process().since(before.0);
             let used = Used {
                 process,
+                span_ns: now().saturating_since(before.2),
                 mock_ns: self.mock_cpu_ns().saturating_sub(before.1),
                 cores: self.cores,
                 workers: self.threads.workers,
