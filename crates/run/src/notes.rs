@@ -324,6 +324,15 @@ pub(crate) fn after_warmup(log: &Log, summary: &Summary) {
     }
 }
 
+/// What is said of a run that its failures ended.
+pub(crate) fn too_many_failed(summary: &Summary, threshold: f64) -> String {
+    let (failed, all) = (summary.failed_count, summary.record_count());
+    format!(
+        "{failed} of {all} requests failed: --failed-request-threshold {threshold} was passed, which ended the run (exit \
+         code 1)"
+    )
+}
+
 /// What is said of a run without a success, with what helps against the failure that came up most often.
 pub(crate) fn no_success(failures: &[ErrorGroup]) -> String {
     let most = failures.iter().max_by_key(|group| group.count);

@@ -68,13 +68,18 @@ fn a_redirect_is_an_error_that_names_its_target() {
 fn passing_the_threshold_of_failures_ends_the_run_with_1_and_keeps_what_was_measured() {
     let place = Place::new();
     let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "3"), ("plan", "ok:ok:http500")]);
-    place
+    let ran = place
         .run(&mock.url(), "--failed-request-threshold 0.2 --request-count 2000 --concurrency 2 --isl 16")
         .with_code(1);
     let results = place.results();
     results.assert_complete(true);
     results.assert_all_accounted_for();
     let summary = results.summary();
+    let count = |key: &str| summary[key]["avg"].as_f64().unwrap();
+    let (failed, valid) = (count("error_request_count"), count("request_count"));
+    let said =
+        format!("{failed} of {} requests failed: --failed-request-threshold 0.2 was passed", failed + valid);
+    assert!(ran.err.contains(&said), "{said}: {}", ran.err);
     assert!(summary["incomplete_reason"].as_str().unwrap().contains("--failed-request-threshold"));
     assert!(mock.stats().requests >= 10, "judged after 10 records at the earliest");
     assert!(mock.stats().requests < 2000, "the run went on");

@@ -101,6 +101,11 @@ impl Run<'_> {
         if let Some(fault) = &fault {
             log.error("dataset", fault);
         }
+        if stopped == Some(StopCause::Threshold)
+            && let (Some(phase), Some(threshold)) = (run_results.profiling(), config.failed_request_threshold)
+        {
+            log.error("run", &notes::too_many_failed(&phase.summary, threshold));
+        }
         if successes == 0 {
             let groups = run_results.profiling().map_or(&[][..], |phase| &phase.summary.error_groups);
             log.error("run", &notes::no_success(groups));
