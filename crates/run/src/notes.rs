@@ -333,6 +333,15 @@ pub(crate) fn too_many_failed(summary: &Summary, threshold: f64) -> String {
     )
 }
 
+/// What is said of a run that was interrupted before anything was measured.
+pub(crate) fn interrupted_early(in_warmup: bool) -> &'static str {
+    if in_warmup {
+        "interrupted during the warmup: nothing was measured (exit code 1)"
+    } else {
+        "interrupted before the first request: nothing was measured (exit code 1)"
+    }
+}
+
 /// What is said of a run without a success, with what helps against the failure that came up most often.
 pub(crate) fn no_success(failures: &[ErrorGroup]) -> String {
     let most = failures.iter().max_by_key(|group| group.count);

@@ -52,11 +52,22 @@ fn a_signal_before_any_success_is_1_with_every_file() {
         );
         mock.until(|stats| stats.in_flight == 2);
         live.signal(Signal::INT);
-        live.end().with_code(1);
+        let ran = live.end().with_code(1);
         place.results().assert_complete(true);
         if warmup.is_empty() {
             place.results().assert_all_accounted_for();
             assert_eq!(place.results().summary()["in_flight_cancelled_count"], 2);
+        } else {
+            assert!(ran.err.contains("interrupted during the warmup: nothing was measured"), "{}", ran.err);
+            assert!(!ran.err.contains("the run has failed"), "{}", ran.err);
+            let manifest = place.results().json("phase_manifest.json");
+            let phases = manifest["phases"].as_array().unwrap();
+            assert_eq!(phases.len(), 1, "{manifest}");
+            assert_eq!(
+                (&phases[0]["phase_kind"], &phases[0]["was_cancelled"]),
+                (&"warmup".into(), &true.into())
+            );
+            place.results().json(phases[0]["metrics_json"].as_str().unwrap());
         }
         assert_eq!(place.results().records().len(), 0);
     }

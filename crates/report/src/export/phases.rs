@@ -29,7 +29,8 @@ impl Exporter for Phases {
     }
 
     fn export(&self, results: &RunResults<'_>, _names: &FileNames) -> io::Result<Vec<PathBuf>> {
-        if results.phases.len() < 2 {
+        // A run that ended in its warmup has two phases, too: the second did not begin.
+        if results.phases.len() < 2 && results.warmup().is_none() {
             return Ok(Vec::new());
         }
         let dir = &results.config.output.dir;

@@ -106,7 +106,9 @@ impl Run<'_> {
         {
             log.error("run", &notes::too_many_failed(&phase.summary, threshold));
         }
-        if successes == 0 {
+        if run_results.profiling().is_none() && stopped == Some(StopCause::Interrupt) {
+            log.error("run", notes::interrupted_early(run_results.warmup().is_some()));
+        } else if successes == 0 {
             let groups = run_results.profiling().map_or(&[][..], |phase| &phase.summary.error_groups);
             log.error("run", &notes::no_success(groups));
         }
