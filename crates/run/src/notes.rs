@@ -251,9 +251,16 @@ pub(crate) fn after(log: &Log, summary: &Summary, server_counts: bool) {
             ),
         );
     }
-    let Summary {
-        not_streamed_count, skipped_event_count, content_event_count, coalesced_event_count, ..
-    } = *summary;
+    let Summary { not_streamed_count, truncated_stream_count, skipped_event_count, .. } = *summary;
+    if truncated_stream_count > 0 {
+        let streams = summary.valid_count - not_streamed_count;
+        log.warning(
+            "answers",
+            &format!(
+                "{truncated_stream_count} of {streams} streams ended without [DONE] or a finish reason: their outputs may be cut"
+            ),
+        );
+    }
     if not_streamed_count > 0 {
         log.warning(
             "answers",
@@ -268,13 +275,28 @@ pub(crate) fn after(log: &Log, summary: &Summary, server_counts: bool) {
             ),
         );
     }
-    let share = 100.0 * coalesced_event_count as f64 / content_event_count.max(1) as f64;
-    if share >= 10.0 {
-        let text = format!(
-            "{share:.1} % of the events arrived together with the one before and share its time (the server or a proxy batches)"
-        );
-        log.write(if share > 50.0 { Level::Warning } else { Level::Info }, "answers", &text);
+    if let Some((level, text)) = coalesced(summary) {
+        log.write(level, "answers", &text);
     }
+}
+
+/// What is said where many events have no time of their own. Whoever reads late finds several waiting.
+fn coalesced(summary: &Summary) -> Option<(Level, String)> {
+    let share = 100.0 * summary.coalesced_event_count as f64 / summary.content_event_count.max(1) as f64;
+    let why = if summary.delayed_request_count > 0 {
+        "this host read late, or the server or a proxy batches"
+    } else {
+        "the server or a proxy batches"
+    };
+    (share >= 10.0).then(|| {
+        let level = if share > 50.0 { Level::Warning } else { Level::Info };
+        (
+            level,
+            format!(
+                "{share:.1} % of the events arrived together with the one before and share its time ({why})"
+            ),
+        )
+    })
 }
 
 /// Says which files hold credentials because they hold requests as they were sent. `is_signed` tells by label whether a
@@ -401,6 +423,29 @@ mod tests {
             std::fs::write(&file, governor).unwrap();
             assert_eq!(slow_governor(&file), is_slow);
         }
+    }
+
+    #[test]
+    fn events_that_this_host_read_late_are_not_laid_to_the_server_alone() {
+        let said = |coalesced_event_count, delayed_request_count| {
+            let summary = Summary {
+                content_event_count: 1_000,
+                coalesced_event_count,
+                delayed_request_count,
+                ..Summary::default()
+            };
+            coalesced(&summary)
+        };
+        let (level, text) = said(378, 4).unwrap();
+        assert_eq!(level, Level::Info);
+        assert!(
+            text.starts_with("37.8 %")
+                && text.ends_with("(this host read late, or the server or a proxy batches)")
+        );
+        let (level, text) = said(501, 0).unwrap();
+        assert_eq!(level, Level::Warning);
+        assert!(text.ends_with("(the server or a proxy batches)"), "{text}");
+        assert!(said(99, 4).is_none());
     }
 
     #[test]

@@ -49,6 +49,20 @@ fn events_that_arrive_together_are_counted_and_said() {
     assert!(ran.err.contains(said), "{}", ran.err);
 }
 
+/// A clean end without a word about it may be the end of the answer, or that of a proxy's patience.
+#[test]
+fn streams_that_end_without_saying_so_are_told_once() {
+    let place = Place::new();
+    let url = "mock://?ttft=1ms&itl=0&tokens=3&plan=ok*3:no_done";
+    let ran = place.run(url, "--streaming --request-count 24 --isl 16").with_code(0);
+    let said = "6 of 24 streams ended without [DONE] or a finish reason: their outputs may be cut";
+    assert_eq!(ran.err.matches(said).count(), 1, "{}", ran.err);
+    assert_eq!(place.results().summary()["truncated_stream_count"], 6);
+    let ran =
+        place.run("mock://?ttft=1ms&itl=0&tokens=3", "--streaming --request-count 4 --isl 16").with_code(0);
+    assert!(!ran.err.contains("[DONE]"), "{}", ran.err);
+}
+
 #[test]
 fn a_prompt_that_does_not_fit_the_context_is_counted_as_such() {
     let place = Place::new();
