@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig, secrets_of_extra};
+use aiperf_config::{Cancellation, DatasetSource, LoadMode, PhaseConfig, RunConfig, secrets_of_extra};
 use aiperf_dataset::{Dataset, Note, NoteLevel, Outline};
 use aiperf_endpoint::Format;
 use aiperf_metrics::{ErrorGroup, Metric, Summary};
@@ -362,6 +362,14 @@ pub(crate) fn interrupted_early(in_warmup: bool) -> &'static str {
     } else {
         "interrupted before the first request: nothing was measured (exit code 1)"
     }
+}
+
+/// The reason why nothing succeeded, where it is that all of it was broken off as asked for.
+pub(crate) fn all_broken_off(summary: &Summary, cancellation: Option<Cancellation>) -> Option<String> {
+    let cancelled = summary.cancelled_count;
+    let share = cancellation.filter(|_| cancelled > 0 && cancelled == summary.record_count())?.share;
+    let percent = (share * 1e8).round() / 1e6;
+    Some(format!("; every request was broken off by --request-cancellation-rate {percent}"))
 }
 
 /// What is said of a run without a success, with what helps against the failure that came up most often.

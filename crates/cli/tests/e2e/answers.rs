@@ -95,7 +95,10 @@ fn a_warmup_that_fails_is_said_and_stops_nothing() {
 fn no_request_of_a_warmup_is_broken_off_on_purpose() {
     let place = Place::new();
     let flags = "--warmup-request-count 3 --request-count 4 --isl 16 --request-cancellation-rate 100";
-    place.run("mock://?ttft=1ms&itl=0&tokens=3", flags).with_code(1);
+    let ran = place.run("mock://?ttft=1ms&itl=0&tokens=3", flags).with_code(1);
+    let said = "no request succeeded: the run has failed (exit code 1); every request was broken off by \
+                --request-cancellation-rate 100\n";
+    assert!(ran.err.contains(said), "{}", ran.err);
     let records = place.results().records();
     let count = |phase: &str, cancelled: bool| {
         let of = |record: &&serde_json::Value| {

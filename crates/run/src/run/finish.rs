@@ -109,8 +109,12 @@ impl Run<'_> {
         if run_results.profiling().is_none() && stopped == Some(StopCause::Interrupt) {
             log.error("run", notes::interrupted_early(run_results.warmup().is_some()));
         } else if successes == 0 {
-            let groups = run_results.profiling().map_or(&[][..], |phase| &phase.summary.error_groups);
-            log.error("run", &notes::no_success(groups));
+            let summary = run_results.profiling().map(|phase| &phase.summary);
+            let broken_off = summary
+                .and_then(|summary| notes::all_broken_off(summary, config.profiling().cancellation))
+                .unwrap_or_default();
+            let groups = summary.map_or(&[][..], |summary| &summary.error_groups);
+            log.error("run", &(notes::no_success(groups) + &broken_off));
         }
         let aborted = matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
         let end = if successes == 0 || aborted || !failures.is_empty() {
