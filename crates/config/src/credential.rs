@@ -2,7 +2,8 @@
 
 use url::Url;
 
-use crate::secret::{Secret, is_secret_parameter};
+use crate::parameter::is_secret_value;
+use crate::secret::Secret;
 
 /// The user info of a URL as the value of a basic `Authorization` header.
 pub fn basic_credential(url: &Url) -> Option<Secret> {
@@ -26,7 +27,7 @@ pub fn secrets_of_url(url: &Url) -> Vec<String> {
     add(url.password().unwrap_or_else(|| url.username()));
     for pair in url.query().unwrap_or_default().split('&') {
         if let Some((name, value)) = pair.split_once('=')
-            && is_secret_parameter(name)
+            && is_secret_value(name, value)
         {
             add(value);
         }

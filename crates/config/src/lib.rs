@@ -8,8 +8,10 @@ mod dataset;
 mod endpoint;
 mod extras;
 mod format;
+mod known_key;
 mod lengths;
 mod media;
+mod parameter;
 mod phase;
 mod replay;
 mod run;
@@ -27,6 +29,7 @@ pub use dataset::{
 pub use endpoint::{ConnectionReuse, EndpointConfig, EndpointKind, Header, IpVersion, Target};
 pub use extras::{secrets_of_extra, secrets_of_extras, shown_extra, shown_extras};
 pub use format::FileFormat;
+pub use known_key::{holds_known_key, is_known_key};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use lengths::fuzz_length_pairs;
 pub use lengths::{LengthPair, LengthPairs, LengthPairsError, LengthRange, Lengths, RandomStyle};
@@ -40,8 +43,8 @@ pub use run::{
     ExportLevel, OutputConfig, RemoteDataset, RunConfig, RuntimeConfig, TokenizerConfig, TokenizerSource, Ui,
 };
 pub use secret::{
-    REDACTED, Secret, SecretUrl, is_known_key, is_random_word, is_secret_header, is_secret_pair,
-    is_url_with_secret, redact_known, redact_path, redact_text,
+    REDACTED, Secret, SecretUrl, is_random_word, is_secret_header, is_secret_pair, is_url_with_secret,
+    redact_known, redact_path, redact_text,
 };
 pub use signed::{Signature, identity, moment, signature};
 pub use tuning::Tuning;

@@ -4,6 +4,9 @@ use std::fmt;
 
 use url::Url;
 
+use crate::known_key::{holds_known_key, is_known_key};
+use crate::parameter::{is_secret_bare, is_secret_value};
+
 /// What stands where a secret was.
 pub const REDACTED: &str = "<redacted>";
 
@@ -102,30 +105,6 @@ pub fn is_secret_pair(name: &str, value: &str) -> bool {
     is_secret_header(name) || looks_like_credential(value.trim())
 }
 
-/// How keys of well-known services begin.
-const KEY_PREFIXES: [&str; 20] = [
-    "sk-",
-    "sk_",
-    "pk_",
-    "rk_",
-    "hf_",
-    "nvapi-",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "xapp-",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "ya29.",
-    "eyJ",
-    "-----BEGIN",
-];
-
 /// An authentication scheme with what follows it, a key of a known kind, or a long word of letters and digits that is
 /// no UUID.
 fn looks_like_credential(value: &str) -> bool {
@@ -144,17 +123,12 @@ fn looks_like_credential(value: &str) -> bool {
     is_word && ((value.len() >= 32 && is_mixed(value) && !is_uuid(value)) || is_random_word(value))
 }
 
-/// Whether a text begins as the keys of a well-known service do, and is long enough to be one.
-pub fn is_known_key(text: &str) -> bool {
-    KEY_PREFIXES.iter().any(|prefix| text.starts_with(prefix) && text.len() >= prefix.len() + 8)
-}
-
 /// Whether a text has 20 letters and digits in a row, of both kinds: names of people's own have not.
 pub fn is_random_word(text: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric()).any(|run| run.len() >= 20 && is_mixed(run))
 }
 
-fn is_mixed(text: &str) -> bool {
+pub(crate) fn is_mixed(text: &str) -> bool {
     let has = |kind: fn(&u8) -> bool| text.as_bytes().iter().any(kind);
     has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
 }
@@ -164,36 +138,6 @@ fn is_uuid(value: &str) -> bool {
     lengths.eq([8, 4, 4, 4, 12]) && value.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-/// Query parameters that sign a URL or carry a key, compared without case.
-const SECRET_PARAMETERS: [&str; 19] = [
-    "x-amz-signature",
-    "x-amz-credential",
-    "x-amz-security-token",
-    "x-goog-signature",
-    "x-goog-credential",
-    "signature",
-    "sig",
-    "awsaccesskeyid",
-    "googleaccessid",
-    "key-pair-id",
-    "policy",
-    "token",
-    "access_token",
-    "api_key",
-    "apikey",
-    "api-key",
-    "key",
-    "password",
-    "secret",
-];
-
-pub(crate) fn is_secret_parameter(name: &str) -> bool {
-    // A name may be percent-encoded: the server decodes it, too.
-    let decoded = url::form_urlencoded::parse(name.as_bytes()).next();
-    let name = decoded.map_or_else(|| name.to_ascii_lowercase(), |(name, _)| name.to_ascii_lowercase());
-    SECRET_PARAMETERS.contains(&name.as_str())
-}
-
 /// `text` with the credentials of every URL in it hidden: user info, and the values of signing parameters.
 pub fn redact_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -201,8 +145,10 @@ pub fn redact_text(text: &str) -> String {
     while let Some(at) = rest.find("://") {
         let (before, after) = rest.split_at(at + 3);
         out.push_str(before);
+        // What ends a clause is no part of the URL before it.
+        let url = after[..url_end(after)].trim_end_matches([':', ',', ';', '.', '!', ')', ']', '}']);
         // An authority ends at the first of `/?#`.
-        let (url, tail) = after.split_at(url_end(after));
+        let (url, tail) = after.split_at(url.len());
         let authority_end = url.find(['/', '?', '#']).unwrap_or(url.len());
         let (authority, path) = url.split_at(authority_end);
         match authority.rfind('@') {
@@ -261,8 +207,10 @@ pub fn is_url_with_secret(after_scheme: &str) -> bool {
     let query = query.split_once('#').map_or(query, |(query, _)| query);
     // In JSON the ampersand may be written as its code.
     let query = query.replace("\\u0026", "&");
-    let signed = |pair: &str| {
-        pair.split_once('=').is_some_and(|(name, value)| !value.is_empty() && is_secret_parameter(name))
+    let signed = |pair: &str| match pair.split_once('=') {
+        Some((name, value)) => !value.is_empty() && is_secret_value(name, value),
+        // Words without a name are many: only one that looks like a key is taken for a credential.
+        None => is_known_key(pair) || is_random_word(pair),
     };
     authority.contains('@') || query.split('&').any(signed)
 }
@@ -284,7 +232,12 @@ fn redact_query(path: &str, out: &mut String) {
     // No server is ever sent a fragment: what stands there is not needed to know what was asked for.
     let (path, fragment) = path.split_once('#').map_or((path, None), |(path, rest)| (path, Some(rest)));
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-    out.push_str(path);
+    for (index, segment) in path.split('/').enumerate() {
+        if index > 0 {
+            out.push('/');
+        }
+        out.push_str(if holds_known_key(segment) { REDACTED } else { segment });
+    }
     if let Some(query) = query {
         out.push('?');
         redact_pairs(query, out);
@@ -301,11 +254,12 @@ fn redact_pairs(query: &str, out: &mut String) {
             out.push('&');
         }
         match pair.split_once('=') {
-            Some((name, value)) if is_secret_parameter(name) || is_known_key(value) => {
+            Some((name, value)) if is_secret_value(name, value) => {
                 out.push_str(name);
                 out.push('=');
                 out.push_str(REDACTED);
             }
+            None if is_secret_bare(pair) => out.push_str(REDACTED),
             _ => out.push_str(pair),
         }
     }
@@ -347,6 +301,45 @@ mod tests {
             "cannot read 'https://b.s3.amazonaws.com/t.jsonl?X-Amz-Signature=<redacted>&x=1#<redacted>' (http://<redacted>@h:1/)"
         );
         assert_eq!(redact_text("nothing here: a@b?token=x"), "nothing here: a@b?token=x");
+    }
+
+    #[test]
+    fn what_ends_a_clause_stays_behind_a_url() {
+        for (text, shown) in [
+            ("Cannot use http://h/x?token=abc: the file", "Cannot use http://h/x?token=<redacted>: the file"),
+            ("Cannot use http://h/x?token=<redacted>: it", "Cannot use http://h/x?token=<redacted>: it"),
+            ("(see http://h/x?token=abc). It", "(see http://h/x?token=<redacted>). It"),
+            ("at http://h/x#part, and", "at http://h/x#<redacted>, and"),
+            ("http://[::1]:8000/", "http://[::1]:8000/"),
+            ("http://[::1]", "http://[::1]"),
+        ] {
+            assert_eq!(redact_text(text), shown);
+        }
+    }
+
+    #[test]
+    fn credentials_are_hidden_wherever_they_stand_in_a_url() {
+        for name in
+            ["hdnea", "auth", "tok", "jwt", "code", "passwd", "pwd", "session", "bearer", "cred", "sas"]
+        {
+            let url = format!("https://h/a/x.jsonl?{name}=canary&page=2");
+            assert_eq!(redact_text(&url), format!("https://h/a/x.jsonl?{name}=<redacted>&page=2"));
+        }
+        let key = format!("hf_{}", "aB3dE6gH9jK2".repeat(3));
+        for (url, shown) in [
+            (format!("https://h/{key}/x.jsonl?v=2"), "https://h/<redacted>/x.jsonl?v=2"),
+            (format!("https://h/x.jsonl?x={key}"), "https://h/x.jsonl?x=<redacted>"),
+            (format!("https://h/x.jsonl?{key}"), "https://h/x.jsonl?<redacted>"),
+            ("https://h/x.jsonl?canary".to_owned(), "https://h/x.jsonl?<redacted>"),
+            ("https://h/hf_transfer_data/x?download".to_owned(), "https://h/hf_transfer_data/x?download"),
+            ("Is it https://h/x?".to_owned(), "Is it https://h/x?"),
+        ] {
+            assert_eq!(redact_text(&url), shown);
+            assert_eq!(redact_text(shown), shown);
+        }
+        let kept = "https://h/x?versionId=3HL4kqtJlcpXroDTDmJ3rmSpXd3dIbrHY&Expires=1795995000&X-Amz-Date=20261129T233000Z\
+                    &X-Amz-Expires=60&se=2026-11-29T23:30:00Z&sv=2021-08-06&download=true&revision=9f86d081884c7d659a2f";
+        assert_eq!(redact_text(kept), kept);
     }
 
     #[test]
