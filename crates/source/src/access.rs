@@ -27,7 +27,7 @@ pub struct Ask<'a> {
     pub max_context_length: Option<u64>,
     /// The formats of this build.
     pub formats: &'a dyn Formats,
-    /// The version of this program.
+    /// The version of this program; an empty one leaves the manifest's condition unchecked.
     pub own_version: &'a str,
 }
 

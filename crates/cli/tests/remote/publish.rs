@@ -197,6 +197,88 @@ fn what_is_right_and_not_as_one_would_wish_is_a_warning() {
 }
 
 #[test]
+fn keys_of_known_services_and_paths_in_home_folders_are_told() {
+    let set = Set::new(&[("aiperf.json", b"{\"path\": \"x.jsonl\", \"format\": \"single_turn\"}")]);
+    let key = |prefix: &str, length: usize| format!("{prefix}{}", &"aB3dE6gH9jK2".repeat(6)[..length]);
+    let keys = [
+        key("sk-", 48),
+        key("sk-proj-", 48),
+        key("sk-ant-api03-", 48),
+        key("ghp_", 36),
+        key("github_pat_", 60),
+        key("AIza", 35),
+        key("xoxb-1234567890-", 24),
+        key("Authorization: Bearer ", 30),
+        format!("{}.{}.{}", key("eyJ", 17), key("eyJ", 20), key("", 43)),
+        "-----BEGIN OPENSSH PRIVATE KEY-----".to_owned(),
+    ];
+    for key in keys {
+        let record = json!({"text": format!("it said:\n{key}\nand no more")});
+        set.put("x.jsonl", format!("{}\n{record}\n", json!({"text": "fine"})).as_bytes());
+        let finding = set.finding(&[], "warning", "x.jsonl", "what looks like a credential");
+        assert_eq!(finding["line"], 2, "{key}: {finding}");
+        assert!(!finding.to_string().contains(&key), "{finding}");
+    }
+    let output = set.machine.aiperf(&["dataset", "publish-check", "set"]);
+    assert!(
+        stdout(&output).ends_with("; look at the warnings before it is published\n"),
+        "{}",
+        stdout(&output)
+    );
+    for path in ["/home/me/x.py", "/Users/me/x.py", "/root/x.py", "C:\\Users\\me\\x.py"] {
+        let record = json!({"text": format!("open\n{path} please")});
+        set.put("x.jsonl", format!("{record}\n").as_bytes());
+        let finding = set.finding(&[], "note", "x.jsonl", "a path in a home folder");
+        assert_eq!(finding["line"], 1, "{path}: {finding}");
+    }
+    let fine =
+        json!({"text": "a task-oriented https://h/home/me/x, sk-learn, the bearer of hf_hub_download"});
+    set.put("x.jsonl", format!("{fine}\n").as_bytes());
+    let (_, shown) = set.check(&[]);
+    assert_eq!(shown["findings"].as_array().unwrap().len(), 1, "no sha256, and nothing else: {shown:#}");
+}
+
+/// What another version is asked for is looked at all the same: nobody is told that data are good which were not read.
+#[test]
+fn a_manifest_for_another_version_does_not_hide_its_data() {
+    let manifest = |more: Value| {
+        let mut manifest =
+            json!({"path": "x.jsonl", "format": "single_turn", "requires": {"aiperf": ">=99"}});
+        manifest.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        manifest.to_string().into_bytes()
+    };
+    let set = Set::new(&[("aiperf.json", &manifest(json!({}))), ("x.jsonl", b"{\"text\": 5}\n")]);
+    set.finding(&[], "note", "aiperf.json", "needs AIPerf >=99");
+    set.finding(&[], "error", "x.jsonl", "it does not look like single_turn");
+    set.put("x.jsonl", b"{\"text\": \"hf_abcdefghijklmnopqrstuvwxyz\"}\n");
+    set.finding(&[], "warning", "x.jsonl", "what looks like a credential");
+    set.finding(&[], "warning", "aiperf.json", "it has no sha256");
+    let output = set.machine.aiperf(&["dataset", "publish-check", "set"]);
+    let said = stdout(&output);
+    assert!(!said.contains("would run for others"), "{said}");
+    assert!(said.ends_with("not checked: how AIPerf >=99 reads it\n"), "{said}");
+    set.put("aiperf.json", &manifest(json!({"sha256": "b".repeat(64)})));
+    set.finding(&[], "error", "aiperf.json", "sha256 does not match");
+    // A key that this version does not know may be one of that version.
+    set.put("aiperf.json", &manifest(json!({"colour": "red"})));
+    set.finding(&[], "note", "aiperf.json", "colour");
+    set.finding(&[], "warning", "x.jsonl", "what looks like a credential");
+    let output = set.machine.aiperf(&["dataset", "publish-check", "set"]);
+    let said = stdout(&output);
+    assert!(
+        said.ends_with("not checked: the data that aiperf.json names, and how AIPerf >=99 reads it\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_publisher_is_not_told_to_ask_the_publisher() {
+    let set = Set::new(&[("aiperf.json", &manifest(&json!({"colour": "red"}))), ("trace.jsonl", TRACE)]);
+    let finding = set.finding(&[], "error", "aiperf.json", "colour");
+    assert!(finding["fix"].as_str().unwrap().starts_with("Correct it: "), "{finding}");
+}
+
+#[test]
 fn data_that_do_not_keep_what_is_declared_are_errors() {
     let set =
         Set::new(&[("aiperf.json", &manifest(&json!({"sha256": "b".repeat(64)}))), ("trace.jsonl", TRACE)]);

@@ -16,6 +16,8 @@ use crate::{print, remote};
 use finding::{Finding, Level};
 
 const MANIFEST: &str = "aiperf.json";
+/// In the place of a version: the manifest's condition is not checked.
+const ANY_VERSION: &str = "";
 
 pub(super) fn command() -> Command {
     let switch = |name: &'static str, help: &'static str| {
@@ -65,24 +67,42 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
             print::out(&format!("\n{suggested:#}\n"));
         }
         if ok {
-            print::out(&format!("{} would run for others\n", directory.display()));
+            print::out(&format!("{}\n", verdict(directory, &checked)));
         }
     }
     if ok { ExitStatus::Success } else { ExitStatus::Failure }
 }
 
+/// What is said of a folder without errors.
+fn verdict(directory: &Path, checked: &Checked) -> String {
+    let directory = directory.display();
+    if !checked.unchecked.is_empty() {
+        let unchecked = checked.unchecked.join(", ");
+        return format!("{directory} holds nothing that is wrong for this version; not checked: {unchecked}");
+    }
+    let warned = checked.findings.iter().any(|finding| finding.level == Level::Warning);
+    let before = if warned { "; look at the warnings before it is published" } else { "" };
+    format!("{directory} would run for others{before}")
+}
+
 /// What came of a folder.
 struct Checked {
     findings: Vec<Finding>,
+    /// What this version cannot tell.
+    unchecked: Vec<String>,
     /// A manifest that would do.
     suggested: Option<Value>,
     has_manifest: bool,
 }
 
 fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
-    let mut checked =
-        Checked { findings: Vec::new(), suggested: None, has_manifest: directory.join(MANIFEST).is_file() };
-    sidecars(directory, endpoint, all, &mut checked.findings);
+    let mut checked = Checked {
+        findings: Vec::new(),
+        unchecked: Vec::new(),
+        suggested: None,
+        has_manifest: directory.join(MANIFEST).is_file(),
+    };
+    sidecars(directory, endpoint, all, &mut checked);
     if !checked.has_manifest {
         checked.findings.push(Finding::error(
             MANIFEST,
@@ -92,21 +112,56 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         checked.suggested = suggestion(directory);
         return checked;
     }
-    match access(directory, endpoint) {
-        Ok(plan) => {
-            let mut found = Vec::new();
-            data::check(directory, &plan, all, &mut found);
-            // What a sidecar beside the data brought to light is said.
-            found.retain(|finding| !checked.findings.contains(finding));
-            checked.findings.append(&mut found);
-            checked.suggested = Some(data::suggested(directory, &plan));
+    if let Some(plan) = look(directory, MANIFEST, endpoint, &mut checked) {
+        let mut found = Vec::new();
+        data::check(directory, &plan, all, &mut found);
+        // What a sidecar beside the data brought to light is said.
+        found.retain(|finding| !checked.findings.contains(finding));
+        checked.findings.append(&mut found);
+        checked.suggested = Some(data::suggested(directory, &plan));
+    } else {
+        // Whatever the manifest means, a credential is one.
+        let mut found = Vec::new();
+        for path in data::files_below(directory) {
+            if !path.file_name().and_then(|name| name.to_str()).is_none_or(is_skipped) {
+                data::texts(&path, &data::relative(directory, &path), all, &mut found);
+            }
         }
-        Err(error) => checked.findings.push(Finding::of(MANIFEST, &error.problem)),
+        found.retain(|finding| !checked.findings.contains(finding));
+        checked.findings.append(&mut found);
     }
     checked
 }
 
-fn access(path: &Path, endpoint: Option<&str>) -> Result<Plan, SourceError> {
+/// Checks a manifest, or the sidecar of a file. One that is for another version of this program is read all the same;
+/// what cannot be is then no fault, and not checked.
+fn look(path: &Path, manifest: &str, endpoint: Option<&str>, checked: &mut Checked) -> Option<Plan> {
+    let problem = match access(path, endpoint, remote::VERSION) {
+        Ok(plan) => return Some(plan),
+        Err(error) => error.problem,
+    };
+    checked.findings.push(Finding::of(manifest, &problem));
+    let Problem::NeedsVersion { spec, .. } = &problem else { return None };
+    let reads = format!("how AIPerf {spec} reads it");
+    match access(path, endpoint, ANY_VERSION) {
+        Ok(plan) => {
+            checked.unchecked.push(reads);
+            Some(plan)
+        }
+        Err(error) => {
+            let mut finding = Finding::of(manifest, &error.problem);
+            if matches!(error.problem, Problem::BadManifest { .. } | Problem::UnknownFormat(_)) {
+                finding.level = Level::Note;
+                finding.fix = format!("Check it with AIPerf {spec}; this version does not read it");
+            }
+            checked.findings.push(finding);
+            checked.unchecked.push(format!("the data that {manifest} names, and {reads}"));
+            None
+        }
+    }
+}
+
+fn access(path: &Path, endpoint: Option<&str>, own_version: &str) -> Result<Plan, SourceError> {
     let reference = Reference::Local(path.to_owned());
     let mut environment = Environment::of_process();
     // Nothing here asks a server.
@@ -121,18 +176,18 @@ fn access(path: &Path, endpoint: Option<&str>) -> Result<Plan, SourceError> {
             has_stop: true,
             max_context_length: None,
             formats: &remote::Table,
-            own_version: remote::VERSION,
+            own_version,
         },
     )
 }
 
 /// Each sidecar, with the file that it belongs to.
-fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, findings: &mut Vec<Finding>) {
+fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, checked: &mut Checked) {
     for path in data::files_below(directory) {
         let name = data::relative(directory, &path);
         let Some(file) = name.strip_suffix(".aiperf.json") else { continue };
         if !directory.join(file).is_file() {
-            findings.push(Finding::error(
+            checked.findings.push(Finding::error(
                 &name,
                 format!("there is no file \"{file}\" beside it"),
                 "Name the sidecar after its file, or remove it",
@@ -141,19 +196,17 @@ fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, findings: &mut 
         }
         let path = directory.join(file);
         let above = path.parent().unwrap_or(directory);
-        let mut found = Vec::new();
-        match access(&path, endpoint) {
-            Ok(plan) => data::check_beside(above, &plan, &name, all, &mut found),
-            Err(error) => found.push(Finding::of(&name, &error.problem)),
+        let first = checked.findings.len();
+        if let Some(plan) = look(&path, &name, endpoint, checked) {
+            data::check_beside(above, &plan, &name, all, &mut checked.findings);
         }
         // Faults of a sidecar in a folder below are named from the top.
         let below = data::relative(directory, above);
-        for finding in &mut found {
+        for finding in &mut checked.findings[first..] {
             if !below.is_empty() && !finding.file.starts_with(&below) {
                 finding.file = format!("{below}/{}", finding.file);
             }
         }
-        findings.append(&mut found);
     }
 }
 
@@ -189,7 +242,7 @@ fn suggestion(directory: &Path) -> Option<Value> {
 }
 
 impl Finding {
-    /// A fault of the rules that a run goes by, in the words of a run.
+    /// A fault of the rules that a run goes by, in the words of a run; the next step is the publisher's.
     fn of(file: &str, problem: &Problem) -> Finding {
         let place = match problem {
             Problem::BadManifest { manifest, .. } => manifest.clone(),
@@ -197,6 +250,14 @@ impl Finding {
         };
         // A manifest for another version is right where it is read by that one.
         let level = if matches!(problem, Problem::NeedsVersion { .. }) { Level::Note } else { Level::Error };
-        Finding::new(level, &place, problem.to_string(), problem.fix())
+        let fix = match problem {
+            Problem::Empty(_) => "Put the data there, or name another path".into(),
+            _ => problem.fix(),
+        };
+        let fix = match fix.strip_prefix("Ask the publisher to ") {
+            Some(rest) => rest[..1].to_uppercase() + &rest[1..],
+            None => fix,
+        };
+        Finding::new(level, &place, problem.to_string(), fix)
     }
 }

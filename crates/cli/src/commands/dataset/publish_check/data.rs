@@ -176,32 +176,42 @@ fn between_line(text: &str) -> Option<u64> {
 }
 
 /// What should not be in published data: the first place of each kind in a file.
-fn texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) {
+pub(super) fn texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) {
     let most = if all { u64::MAX } else { RECORDS };
-    let mut said = [false; 2];
+    let mut said = [false; 3];
     // What cannot be read is told by the reader of records.
     let _ = aiperf_dataset::texts(path, most, &mut |number, column, text| {
-        let looks: [(bool, &str, &str); 2] = [
+        let looks: [(bool, Level, &str, &str); 3] = [
             (
-                has_secret(text),
+                !said[0] && has_secret(text),
+                Level::Warning,
                 "it holds what looks like a credential",
                 "Take it out, and revoke it where it was real",
             ),
             (
-                column.map_or_else(|| has_local_path(text), |column| is_local_media(column, text)),
+                !said[1]
+                    && column.map_or_else(|| has_local_path(text), |column| is_local_media(column, text)),
+                Level::Warning,
                 "it names a file of this machine, which others do not have",
                 "Put the media into the records as data: URLs, or name them by https: URLs",
             ),
+            (
+                !said[2] && names_a_home(text),
+                Level::Note,
+                "a text names a path in a home folder, which may tell whose machine it is from",
+                "Replace the name in it where it should not be public",
+            ),
         ];
-        for (said, (found, message, fix)) in said.iter_mut().zip(looks) {
-            if !found || std::mem::replace(said, true) {
+        for (said, (found, level, message, fix)) in said.iter_mut().zip(looks) {
+            if !found {
                 continue;
             }
+            *said = true;
             let mut finding = match column {
-                None => Finding::new(Level::Warning, name, message, fix),
+                None => Finding::new(level, name, message, fix),
                 Some(column) => {
                     let message = format!("row {number}, column `{column}`: {message}");
-                    Finding::new(Level::Warning, name, message, fix)
+                    Finding::new(level, name, message, fix)
                 }
             };
             finding.line = column.is_none().then_some(number);
@@ -212,16 +222,29 @@ fn texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) {
     });
 }
 
-fn has_secret(line: &str) -> bool {
-    let token = |marker: &str, length: usize| {
-        line.match_indices(marker).any(|(at, _)| {
-            let before = line[..at].chars().next_back();
-            let rest = &line.as_bytes()[at + marker.len()..];
-            !before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_')
-                && rest.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count() >= length
+fn has_secret(text: &str) -> bool {
+    aiperf_config::holds_known_key(text)
+        || text.match_indices("://").any(|(at, _)| aiperf_config::is_url_with_secret(&text[at + 3..]))
+}
+
+/// Whether a text, of JSON or not, has a path in somebody's home folder in it; a URL is none.
+fn names_a_home(text: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    let names = |folder: &str, has_owner: bool| {
+        text.match_indices(folder).any(|(at, _)| {
+            let rest = &text[at + folder.len()..];
+            let owner = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
+            let is_inside = owner > 0 && (!has_owner || rest[owner..].starts_with('/'));
+            let before = &text[..at];
+            let is_escape = ["\\n", "\\r", "\\t"].iter().any(|escape| before.ends_with(escape));
+            is_inside && (is_escape || !before.ends_with(is_name))
         })
     };
-    token("hf_", 20) || token("AKIA", 16) || aiperf_config::redact_text(line) != line
+    names("/home/", true)
+        || names("/Users/", true)
+        || names("/root/", false)
+        || text.contains(":\\Users\\")
+        || text.contains(":\\\\Users\\\\")
 }
 
 fn has_local_path(line: &str) -> bool {
@@ -324,10 +347,13 @@ mod tests {
             "{\"text\": \"hf_abcdefghijklmnopqrstuvwxyz\"}",
             "AKIAABCDEFGHIJKLMNOP",
             "https://h/x?X-Amz-Signature=abc",
+            "{\"text\": \"https://me:pw@h/x\"}",
         ] {
             assert!(has_secret(line), "{line}");
         }
-        for line in ["half_abcdefghijklmnopqrstuvwxyz", "hf_short", "https://h/x?page=2", "AKIA"] {
+        for line in
+            ["half_abcdefghijklmnopqrstuvwxyz", "hf_short", "https://h/x?page=2", "https://h/x#part", "AKIA"]
+        {
             assert!(!has_secret(line), "{line}");
         }
     }
@@ -338,5 +364,31 @@ mod tests {
         assert!(has_local_path("{\"text\": \"see file:///home/me/x\"}"));
         assert!(!has_local_path("{\"image\": \"data:image/png;base64,AA/B.\", \"text\": \"a/b.c\"}"));
         assert!(!has_local_path("{\"images\": [\"https://h/a.png\"]}"));
+    }
+
+    #[test]
+    fn paths_in_home_folders_are_told_from_other_paths() {
+        for text in [
+            "{\"text\": \"open /home/me/x.py\"}",
+            "(/Users/me.too/x)",
+            "{\"text\": \"a\\n/home/me/x\"}",
+            "\"/root/.bashrc\"",
+            "see C:\\Users\\me",
+            "{\"text\": \"C:\\\\Users\\\\me\"}",
+        ] {
+            assert!(names_a_home(text), "{text}");
+        }
+        for text in [
+            "https://h/home/me/x",
+            "/home/",
+            "/home/me",
+            "a/root/b",
+            "the /root/ of it",
+            "/usr/lib/x",
+            "C:\\Windows",
+            "Users",
+        ] {
+            assert!(!names_a_home(text), "{text}");
+        }
     }
 }
