@@ -70,7 +70,8 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         let bytes = missing.iter().map(|file| file.size).sum::<Option<u64>>();
         let whole_lock = if missing.is_empty() { None } else { self.lock(None).await? };
         let mut meter = Meter::new(self.events.clone());
-        if !missing.is_empty() {
+        // Offline nothing is transferred: what is missing is an error.
+        if !missing.is_empty() && !self.plan.offline {
             self.events.send(Event::Start { files: missing.len(), bytes });
         }
         let mut local = Vec::with_capacity(files.len());
@@ -171,21 +172,25 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
     }
 
     /// A hit that keeps the publisher's promise. What is rehashed is told by the promise; a hit without one is
-    /// taken by its size, and its digest from the record where there is one.
+    /// taken by its size and the time of its last change, and its digest from the record where there is one.
     fn verified_hit(&self, file: &Entry) -> Result<Option<(PathBuf, Digests)>, Problem> {
         let Some(path) = self.store.hit(self.plan, file) else { return Ok(None) };
-        let recorded = self.store.recorded(self.plan, file);
-        if self.plan.data_sha256.is_none()
-            && let Some(sha256) = recorded
-        {
-            let size = size_of(&path)?;
-            return Ok(Some((path, Digests { size, sha256, git: None })));
+        let mut recorded = self.store.recorded(self.plan, file);
+        if self.store.is_untouched(self.plan, file) {
+            if self.plan.data_sha256.is_none()
+                && let Some(sha256) = recorded
+            {
+                let size = size_of(&path)?;
+                return Ok(Some((path, Digests { size, sha256, git: None })));
+            }
+            recorded = None;
         }
         let digests = self.digests(&path)?;
         let kept = self
             .plan
             .data_sha256
             .iter()
+            .chain(&recorded)
             .all(|sha256| digests.check(&Promise::Sha256(sha256.clone())).is_ok());
         Ok(kept.then_some((path, digests)))
     }

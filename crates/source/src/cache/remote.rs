@@ -54,15 +54,20 @@ struct RecordedFile {
     /// The size that the source told, where the bytes were decoded on their way and are not so many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     announced: Option<u64>,
+    /// When it was last written, nanoseconds since 1970: where that changes, its bytes may have, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    modified: Option<u64>,
 }
 
 impl RecordedFile {
-    fn of(plan: &Plan, file: &Entry, digests: &Digests) -> RecordedFile {
+    /// The record of a file that lies at `path`.
+    fn of(plan: &Plan, file: &Entry, digests: &Digests, path: &Path) -> RecordedFile {
         RecordedFile {
             path: plan.name(file).to_owned(),
             size: digests.size,
             sha256: digests.sha256.clone(),
             announced: file.size.filter(|size| *size != digests.size),
+            modified: modified(path),
         }
     }
 
@@ -140,6 +145,26 @@ impl RemoteCache {
         let text = serde_json::to_vec(record).map_err(io::Error::other)?;
         self.root().directory(&self.entry(key))?;
         temp::write(&self.entry(key).join(name), &text)
+    }
+
+    /// Notes when files were written that were found to be what is on record, in a cache that was copied, for one: they
+    /// are read through once. Where that cannot be written, they are the next time, too.
+    fn note_times(&self, key: &str, files: impl Iterator<Item = RecordedFile>) {
+        let Some(mut record) = self.record(key) else { return };
+        let mut changed = false;
+        for file in files {
+            let known = record.files.iter_mut().find(|known| known.path == file.path);
+            if let Some(known) = known
+                && known.sha256 == file.sha256
+                && known.modified.is_some_and(|time| Some(time) != file.modified)
+            {
+                known.modified = file.modified;
+                changed = true;
+            }
+        }
+        if changed {
+            let _ = self.write_record(key, "entry.json", &record);
+        }
     }
 
     fn reference_file(&self, asked: &str) -> PathBuf {
@@ -228,7 +253,7 @@ impl Store for RemoteCache {
         record.reference = plan.reference.redacted();
         record.version.clone_from(&plan.version);
         record.files.retain(|recorded| recorded.path != name);
-        record.files.push(RecordedFile::of(plan, file, digests));
+        record.files.push(RecordedFile::of(plan, file, digests, &path));
         self.write_record(&key, "partial.json", &record)?;
         Ok(path)
     }
@@ -256,9 +281,13 @@ impl Store for RemoteCache {
             (None, []) => return Ok(()),
         };
         let complete = self.entry(&key).join("entry.json").exists();
-        if !complete {
-            let files = plan.files.iter().zip(digests);
-            let files = files.map(|(file, digests)| RecordedFile::of(plan, file, digests));
+        let content = self.entry(&key).join("files");
+        let files = plan.files.iter().zip(digests);
+        let files = files
+            .map(|(file, digests)| RecordedFile::of(plan, file, digests, &content.join(plan.name(file))));
+        if complete {
+            self.note_times(&key, files);
+        } else {
             let record = Record {
                 schema: 1,
                 reference: plan.reference.redacted(),
@@ -281,6 +310,13 @@ impl Store for RemoteCache {
         self.recorded_file(plan, file).map(|(_, recorded)| recorded.sha256)
     }
 
+    fn is_untouched(&self, plan: &Plan, file: &Entry) -> bool {
+        self.recorded_file(plan, file).is_some_and(|(path, recorded)| {
+            // A record of an earlier version has no time.
+            recorded.modified.is_none_or(|time| modified(&path) == Some(time))
+        })
+    }
+
     fn variable(&self) -> &'static str {
         REMOTE_CACHE_VARIABLE
     }
@@ -289,4 +325,10 @@ impl Store for RemoteCache {
         let path = self.root.parent().map_or_else(|| self.root.clone(), Path::to_owned);
         Root { path, mode: 0o700 }
     }
+}
+
+/// When a file was last written, nanoseconds since 1970.
+fn modified(path: &Path) -> Option<u64> {
+    let time = std::fs::symlink_metadata(path).and_then(|found| found.modified()).ok()?;
+    u64::try_from(time.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }

@@ -199,7 +199,11 @@ fn a_hit_is_hashed_where_the_publisher_declares_a_digest_and_put_right_once() {
         let machine = crate::s3::machine(&store);
         let local = machine.fetch("s3://traces/p/", &ask()).unwrap();
         let other = vec![b'x'; LINES.len()];
+        // As if it had not been touched: neither length nor time tell.
+        let time = std::fs::metadata(&local.files[0].path).unwrap().modified().unwrap();
         std::fs::write(&local.files[0].path, &other).unwrap();
+        let file = std::fs::File::options().write(true).open(&local.files[0].path).unwrap();
+        file.set_modified(time).unwrap();
         let again = machine.fetch("s3://traces/p/", &ask()).unwrap();
         let bytes = std::fs::read(&again.files[0].path).unwrap();
         assert_eq!(bytes == LINES, rehashed);

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use aiperf_source::{Ask, Blame, FormatSource, Reference};
+use aiperf_source::{Ask, Blame, Event, FormatSource, Reference};
 use aiperf_test_servers::{Answer, Request, Server};
 
 use crate::support::{Machine, ask};
@@ -63,6 +63,60 @@ fn a_file_is_transferred_once_for_each_version() {
     *current.lock().unwrap() = ("\"two\"", b"{}\n");
     let local = machine.fetch(&url, &with("mooncake_trace")).unwrap();
     assert_eq!(std::fs::read(&local.files[0].path).unwrap(), b"{}\n");
+}
+
+/// What is sent must be what the results say was sent.
+#[test]
+fn a_cached_file_that_was_altered_and_kept_its_length_is_fetched_again() {
+    let server = serve(tagged(LINES, "\"one\""));
+    let machine = Machine::new(&[]);
+    let url = format!("{}/x.jsonl", server.url());
+    let local = machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    let path = &local.files[0].path;
+    let write = |bytes: &[u8], seconds: u64| {
+        std::fs::write(path, bytes).unwrap();
+        // A time of its own, however coarse the clock of the filesystem.
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    };
+    let mut altered = LINES.to_vec();
+    altered[15] = b'7';
+    write(&altered, 1_000_000_000);
+    server.clear_log();
+    let again = machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    assert_eq!(std::fs::read(&again.files[0].path).unwrap(), LINES);
+    assert_eq!(again.files[0].sha256, local.files[0].sha256);
+    assert_eq!(asked(&server).last().map(String::as_str), Some("GET /x.jsonl"));
+    let notes = machine.notes();
+    assert!(
+        notes.iter().any(|note| note.contains("is not what it should be: it is fetched again")),
+        "{notes:?}"
+    );
+    // The same bytes at another time, as in a cache that was copied, are no reason to fetch.
+    write(LINES, 1_100_000_000);
+    server.clear_log();
+    machine.fetch(&url, &with("mooncake_trace")).unwrap();
+    assert_eq!(asked(&server), ["HEAD /x.jsonl", "GET /x.jsonl.aiperf.json"]);
+    // That time is on record now.
+    let entry =
+        path.ancestors().map(|folder| folder.join("entry.json")).find(|entry| entry.exists()).unwrap();
+    let entry = std::fs::read_to_string(entry).unwrap();
+    assert!(entry.contains("\"modified\":1100000000000000000"), "{entry}");
+}
+
+#[test]
+fn no_download_is_announced_offline() {
+    let server = serve(tagged(LINES, "\"a\""));
+    let mut machine = Machine::new(&[]);
+    let url = format!("{}/x.jsonl", server.url());
+    let local = machine.fetch(&url, &with("single_turn")).unwrap();
+    std::fs::remove_file(&local.files[0].path).unwrap();
+    machine.events.lock().unwrap().clear();
+    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
+    let error = machine.fetch(&url, &with("single_turn")).unwrap_err();
+    assert!(error.to_string().contains("offline mode is on"), "{error}");
+    let events = machine.events.lock().unwrap();
+    assert!(!events.iter().any(|event| matches!(event, Event::Start { .. })), "{events:?}");
 }
 
 #[test]
