@@ -6,6 +6,7 @@ pub mod completions;
 pub mod dataset;
 pub mod datasets;
 mod input;
+mod interrupt;
 pub mod mock_server;
 mod output;
 mod patience;

@@ -22,7 +22,7 @@ pub(crate) use formats::Table;
 pub(crate) use named::Named;
 use progress::Progress;
 pub(crate) use progress::size;
-use signals::Signals;
+pub(crate) use signals::Signals;
 pub(crate) use view::View;
 
 /// The version that manifests are compared with.

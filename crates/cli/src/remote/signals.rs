@@ -14,7 +14,7 @@ use crate::exit::ExitStatus;
 pub(crate) struct Signals(Vec<SigId>);
 
 impl Signals {
-    pub(super) fn set(stop: &Stop) -> Signals {
+    pub(crate) fn set(stop: &Stop) -> Signals {
         let flag: Arc<AtomicBool> = stop.flag();
         let again = i32::from(ExitStatus::Interrupted.code());
         // Where a handler cannot be set, the signal ends the program at once. They run in this order: the first signal

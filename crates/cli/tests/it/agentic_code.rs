@@ -238,6 +238,7 @@ fn what_is_wrong_is_said_in_one_line_before_anything_is_written() {
     let before = std::fs::read_dir(directory.path()).unwrap().count();
     for (arguments, part) in [
         (&["--num-sessions", "0"][..], "--num-sessions"),
+        (&["--num-sessions", "2000000000"], "--num-sessions 2000000000 is more than 1000000"),
         (&["--seed", "-1"], "--seed"),
         (&["--seed", "1.5"], "--seed"),
         (&["--config", "missing"], "default, agentic-200k"),
@@ -260,6 +261,31 @@ fn what_is_wrong_is_said_in_one_line_before_anything_is_written() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(said.contains("`block_sice`") && said.contains("`cache.layer1`"), "{said}");
+}
+
+#[test]
+fn an_interrupt_leaves_no_half_written_folder() {
+    let directory = tempfile::tempdir().unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_aiperf"))
+        .env_clear()
+        .args(["synthesize", "agentic-code", "--num-sessions", "1000000"])
+        .current_dir(directory.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The folder is made once signals are heard.
+    while folders(directory.path()).is_empty() {
+        std::thread::yield_now();
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.ends_with("error: interrupted; nothing was left behind\n"), "{said}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -10,10 +10,13 @@ use aiperf_synthesize::agentic::{
 use clap::{Arg, ArgMatches, Command, value_parser};
 use serde_json::Value;
 
-use super::super::{input, output, patience::Patience};
+use super::super::{input, interrupt::Interrupt, output, patience::Patience};
 
 use crate::exit::{ExitStatus, Failure};
 use crate::print;
+
+/// More sessions than any replay takes up: their trace has some 100 GB.
+const MOST_SESSIONS: u64 = 1_000_000;
 
 const TRACE: &str = "dataset.jsonl";
 const MANIFEST: &str = "manifest.json";
@@ -128,12 +131,20 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     }
     // Invariant: both have defaults.
     let (sessions, seed) = (number("num-sessions").unwrap_or(1000), number("seed").unwrap_or(42));
+    if sessions > MOST_SESSIONS {
+        return Err(Failure::usage(format!(
+            "--num-sessions {sessions} is more than {MOST_SESSIONS}; lower it, or make several traces, each with a --seed \
+             of its own"
+        )));
+    }
     let synthesis =
         Synthesis::new(config, sessions, seed).map_err(|error| Failure::usage(error.to_string()))?;
     let parent = Path::new(matches.get_one::<String>("output").map_or(".", String::as_str));
+    let interrupt = Interrupt::new();
     let folder = Folder::create(parent, &format!("{label}_{sessions}s_seed{seed}"))?;
 
-    let mut written = write_trace(&synthesis, sessions, &folder)?;
+    let mut written = write_trace(&synthesis, sessions, &folder, &interrupt)?;
+    interrupt.check()?;
     let outcome = &mut written.outcome;
     let manifest = Manifest {
         seed,
@@ -150,19 +161,29 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     folder.text(EXPLORER, &agentic::cache_explorer(&written.structure))?;
     folder.text(REPORT, &agentic::report(&label, outcome))?;
     folder.text(SIMULATION, &agentic::simulation(&label, synthesis.config(), outcome))?;
+    interrupt.check()?;
     validate(&folder.path(TRACE), outcome, synthesis.config().block_size)?;
+    interrupt.check()?;
     let folder = folder.publish()?;
     print::out(&summary(&folder, outcome, &comparison));
     Ok(())
 }
 
-fn write_trace(synthesis: &Synthesis, sessions: u64, folder: &Folder) -> Result<Written, Failure> {
+fn write_trace(
+    synthesis: &Synthesis,
+    sessions: u64,
+    folder: &Folder,
+    interrupt: &Interrupt,
+) -> Result<Written, Failure> {
     let path = folder.path(TRACE);
     let file = File::create(&path).map_err(|error| folder.cannot_write(&error))?;
-    let mut rows = BufWriter::with_capacity(1 << 18, file);
+    let mut rows = BufWriter::with_capacity(1 << 18, interrupt.writer(file));
     let mut patience = Patience::new();
     let written = synthesis.write(&mut rows, &mut |done| patience.tell(done, sessions, "sessions"));
     drop(patience);
+    if written.is_err() {
+        interrupt.check()?;
+    }
     written.map_err(|error| match error {
         SynthesisError::Write(error) => folder.cannot_write(&error),
         error => Failure::usage(error.to_string()),
