@@ -86,6 +86,16 @@ pub enum Problem {
         /// The setting that names the host in the place of the usual one.
         named_by: Option<&'static str>,
     },
+    /// Something answers there, and speaks another protocol.
+    #[error("{host} answered something that is not HTTP ({cause})")]
+    NotHttp {
+        /// Host and port.
+        host: String,
+        /// What could not be read.
+        cause: String,
+        /// Whether it was asked by https, and may speak HTTP without TLS.
+        is_https: bool,
+    },
     /// An answer that means "not now", three times.
     #[error("the server answered {status} to {what} after {attempts} attempts")]
     Answered {
@@ -318,6 +328,12 @@ impl Problem {
                     "Check the network and {setting}, or set {OFFLINE_VARIABLE}=1 to use what is in the cache"
                 )
             }
+            Problem::NotHttp { is_https: false, .. } => {
+                "Check the address and its port, and whether a proxy answers in the place of the server".into()
+            }
+            Problem::NotHttp { is_https: true, .. } => {
+                "Check the address and its port; if the server has no TLS, try http://".into()
+            }
             Problem::Answered { .. } => "Retry later".into(),
             Problem::RateLimited { seconds, .. } => format!("Retry later, in {seconds} s"),
             Problem::NotAHub { .. } => {
@@ -366,6 +382,7 @@ impl Problem {
     pub fn blame(&self) -> Blame {
         match self {
             Problem::Connect { .. }
+            | Problem::NotHttp { .. }
             | Problem::Answered { .. }
             | Problem::RateLimited { .. }
             | Problem::Unexpected { .. }

@@ -153,20 +153,30 @@ impl Http {
         let named_by = self.named.as_ref().filter(|(named, _)| *named == host).map(|(_, setting)| *setting);
         match tokio::time::timeout(headers_within, self.client()?.execute(request)).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => {
-                let problem = Problem::Connect { host, cause: cause(&error), named_by };
-                Err(if is_certificate(&error) {
-                    Failure::Final(problem)
-                } else {
-                    Failure::transient(problem)
-                })
-            }
+            Ok(Err(error)) => Err(failed(&error, host, named_by)),
             Err(_) => Err(Failure::transient(Problem::Connect {
                 host,
                 cause: format!("no answer within {} s", headers_within.as_secs_f64()),
                 named_by,
             })),
         }
+    }
+}
+
+/// Why no answer came, and whether one may come the next time.
+fn failed(error: &reqwest::Error, host: String, named_by: Option<&'static str>) -> Failure {
+    let cause = cause(error);
+    let tls = tls_error(error);
+    let is_https = matches!(tls, Some(rustls::Error::InvalidMessage(_)));
+    // As the client says what it could not parse of an answer.
+    if is_https || cause.ends_with(" parsed") || cause == "message head is too large" {
+        return Failure::Final(Problem::NotHttp { host, cause, is_https });
+    }
+    let problem = Problem::Connect { host, cause, named_by };
+    match tls {
+        // The server could not prove who it is: another attempt comes to the same.
+        Some(rustls::Error::InvalidCertificate(_)) => Failure::Final(problem),
+        _ => Failure::transient(problem),
     }
 }
 
@@ -254,12 +264,12 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
     aiperf_config::redact_text(&innermost.to_string())
 }
 
-/// Whether the server could not prove who it is: another attempt comes to the same.
-fn is_certificate(error: &reqwest::Error) -> bool {
+/// What went wrong with TLS.
+fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = error.source();
     while let Some(error) = next {
         if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            return matches!(tls, rustls::Error::InvalidCertificate(_));
+            return Some(tls);
         }
         // What an I/O error wraps is no source of it.
         let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
@@ -268,7 +278,7 @@ fn is_certificate(error: &reqwest::Error) -> bool {
             None => error.source(),
         };
     }
-    false
+    None
 }
 
 /// The system's roots, and those of `SSL_CERT_FILE`.

@@ -18,6 +18,8 @@ fn problems() -> Vec<Problem> {
         Problem::Expired { expired: None },
         Problem::Connect { host: text(), cause: text(), named_by: None },
         Problem::Connect { host: text(), cause: text(), named_by: Some("X") },
+        Problem::NotHttp { host: text(), cause: text(), is_https: false },
+        Problem::NotHttp { host: text(), cause: text(), is_https: true },
         Problem::Answered { status: 503, what: text(), attempts: 3 },
         Problem::RateLimited { status: 429, what: text(), seconds: 99 },
         Problem::NotAHub { endpoint: text(), what: text() },

@@ -1,6 +1,9 @@
 //! Servers that break rules: each fault gives one error, writes nothing outside the cache, and keeps what was there.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aiperf_source::{Ask, Blame};
@@ -216,6 +219,38 @@ fn a_limit_is_waited_for_or_told() {
     hub.fault(|_| Some(Answer::status(429).with("RateLimit", "\"api\";r=5;t=3600")));
     let error = refused(&machine, "hf://org/repo/x.jsonl", &with("single_turn"));
     assert!(error.to_string().contains("the server answered 429") && hub.log().len() == 3, "{error}");
+}
+
+#[test]
+fn what_answers_and_speaks_no_http_is_not_a_matter_of_the_network() {
+    let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "x".repeat(2 << 20));
+    for (scheme, answer) in [
+        ("http", "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"),
+        ("http", "HTTP/1.1 200 OK\r\nno header\r\n\r\n"),
+        ("http", "SSH-2.0-OpenSSH_9.6\r\n\r\n"),
+        ("http", &*long),
+        ("https", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = answer.to_owned();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::SeqCst);
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        let machine = Machine::new(&[]);
+        let error = refused(&machine, &format!("{scheme}://{address}/x.jsonl"), &with("single_turn"));
+        let said = error.to_string();
+        assert!(said.contains(&format!("{address} answered something that is not HTTP (")), "{said}");
+        assert_eq!(said.contains("try http://"), scheme == "https", "{said}");
+        // Not three times; the length in an answer to HEAD is not looked at, so that GET follows.
+        assert!(asked.load(Ordering::SeqCst) <= 2, "{said}");
+    }
 }
 
 #[test]
