@@ -133,6 +133,13 @@ fn nothing_fits(look: &Look) -> DatasetError {
         return DatasetError::invalid(&look.path, Place::Line(number), "", fault.rule);
     }
     let path = look.path.display();
+    if let Seen::Line(line) = &look.seen
+        && is_html(line)
+    {
+        return DatasetError::Undetected(format!(
+            "{path}: it is an HTML page and no data; name the file itself, not a page that shows it or asks for a sign-in"
+        ));
+    }
     if look.is_folder() && look.path.join("aiperf.json").is_file() {
         return DatasetError::Undetected(format!(
             "{path}: no dataset type fits the files of this folder, and its aiperf.json counts only where it is published \
@@ -158,6 +165,14 @@ fn nothing_fits(look: &Look) -> DatasetError {
         }
         None => format!("{path}: no dataset type fits its first record; {name}"),
     })
+}
+
+/// Whether a page of HTML begins so.
+fn is_html(line: &str) -> bool {
+    let line = line.trim_start_matches(['\u{feff}', ' ', '\t']);
+    ["<!doctype html", "<html"]
+        .iter()
+        .any(|start| line.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start)))
 }
 
 /// The format that has most in common with what is seen, where that is, and what keeps it from being one.

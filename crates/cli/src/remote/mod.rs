@@ -165,10 +165,15 @@ fn timing(
     if format == FileFormat::WekaTrace {
         return Ok(Ok(Timing { timestamp: true, promotes: true, ..Timing::default() }));
     }
+    let look = |path: &Path| {
+        Files
+            .first_record_timing(path, format, columns)
+            .map_err(|fault| by_reference(&fault, path, &plan.reference))
+    };
     let columnar = plan.files().next().is_some_and(|(name, _)| is_columnar(name));
     if columnar {
         let first = sources.fetch_first(plan)?;
-        return Ok(Files.first_record_timing(&first.path, format, columns));
+        return Ok(look(&first.path));
     }
     for most in STEPS {
         let leading = sources.leading(plan, most)?;
@@ -177,21 +182,30 @@ fn timing(
             break;
         };
         if let Some(head) = whole_lines(&text, lines_of_record(format), leading.whole) {
-            return Ok(with_head(head, |path| Files.first_record_timing(path, format, columns)));
+            return Ok(with_head(head, look));
         }
         if leading.whole {
             break;
         }
     }
     let fetched = once(fetched, sources, plan)?;
-    Ok(Files.first_record_timing(fetched.view.path(), format, columns))
+    Ok(look(fetched.view.path()))
+}
+
+/// A message about the data at `path`, naming them as the person did instead of by the place that they were brought to.
+fn by_reference(message: &str, path: &Path, reference: &Reference) -> String {
+    let shown = reference.redacted();
+    message.replace(&*path.to_string_lossy(), shown.strip_suffix('/').unwrap_or(&shown))
 }
 
 impl DatasetProbe for Anywhere<'_> {
     fn detect(&self, path: &Path, columns: &InputColumns) -> Result<Found, String> {
         let Some(remote) = self.remote.get() else { return Files.detect(path, columns) };
         let fetched = self.told(remote.fetched())?;
-        let mut found = Files.detect(fetched.view.path(), columns)?;
+        let path = fetched.view.path();
+        let mut found = Files
+            .detect(path, columns)
+            .map_err(|fault| by_reference(&fault, path, &remote.plan.reference))?;
         // Columns make a schedule only where somebody says that they are a trace.
         let by_name = remote.plan.files().next().is_some_and(|(name, _)| is_columnar(name));
         found.promotes &= !by_name && !holds_columns(fetched.view.path());

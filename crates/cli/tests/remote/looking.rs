@@ -101,6 +101,28 @@ fn a_reference_is_validated_and_faults_name_it_and_not_the_cache() {
 }
 
 #[test]
+fn a_run_names_the_reference_whose_first_record_fits_nothing_and_says_what_a_page_is() {
+    let page = "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n";
+    let server = Server::start(move |request: &aiperf_test_servers::Request| match request.path() {
+        "/odd.jsonl" => Answer::file(request, &b"{\"odd\":4}\n"[..].into()),
+        "/page" => Answer::file(request, &page.as_bytes().into()),
+        _ => Answer::status(404),
+    });
+    let machine = Machine::bare();
+    for (name, part) in [("odd.jsonl", "no dataset type fits"), ("page", "it is an HTML page and no data")] {
+        let url = format!("{}/{name}", server.url());
+        let run = machine.profile(&["--input-file", &url]);
+        let said = stderr(&run);
+        assert_eq!(run.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("{url}: {part}")), "{said}");
+        assert!(
+            !said.contains(machine.home.path().to_str().unwrap()) && !said.contains("/v1/https/"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_source_that_cannot_be_used_is_one_fault_in_the_words_of_a_run_and_json_all_the_same() {
     let hub = hub();
     let server = Server::start(|_: &aiperf_test_servers::Request| Answer::status(404));
