@@ -59,8 +59,13 @@ pub(in crate::commands) fn unknown<'a>(
     plain: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> String {
-    let near = similar::nearest(plain, names);
-    let tip = if near.is_empty() { String::new() } else { format!("; near names: {}", near.join(", ")) };
+    let names: Vec<&str> = names.collect();
+    let near = similar::nearest(plain, names.iter().copied());
+    let tip = if near.is_empty() {
+        format!("; there are {}", names.join(", "))
+    } else {
+        format!("; near names: {}", near.join(", "))
+    };
     format!("error: there is no {what} '{asked}'{tip}\n")
 }
 
@@ -214,6 +219,8 @@ mod tests {
             "qqqqqqqqqqqqqqqq",
             formats().iter().map(Format::name),
         );
+        // Where none is near, all are told.
         assert!(!message.contains("near"), "{message}");
+        assert!(formats().iter().all(|format| message.contains(format.name())), "{message}");
     }
 }
