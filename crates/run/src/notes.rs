@@ -134,7 +134,13 @@ fn schedule_length(log: &Log, dataset: &dyn Dataset, zero_ms: f64, bound: Option
         return;
     }
     let ms = (last - zero_ms).max(0.0);
-    let text = format!("the recorded schedule lasts {}", span(ms));
+    let turns: usize = (0..dataset.len().known()).map(|index| waiting_turns(&dataset.outline(index))).sum();
+    let waiting = match turns {
+        0 => String::new(),
+        1 => ", and longer by the answer that 1 turn waits for".to_owned(),
+        turns => format!(", and longer by the answers that {turns} turns wait for"),
+    };
+    let text = format!("the recorded schedule lasts {}{waiting}", span(ms));
     if ms > LONG_SCHEDULE_MS && bound.is_none() {
         log.warning(
             "schedule",
@@ -153,6 +159,12 @@ fn last_send_ms(outline: &Outline) -> f64 {
     (0..outline.turns()).filter_map(|turn| outline.turn(turn)).fold(0.0, |at, turn| {
         turn.timestamp_ms.map_or_else(|| at + turn.delay_ms.unwrap_or(0.0), |time| time.max(at))
     })
+}
+
+/// Turns of a conversation that have no time of their own: they wait for the answer before, and then think.
+fn waiting_turns(outline: &Outline) -> usize {
+    let turns = (1..outline.turns()).filter_map(|turn| outline.turn(turn));
+    turns.filter(|turn| turn.timestamp_ms.is_none()).count()
 }
 
 /// A length of time in the two largest units that it has.

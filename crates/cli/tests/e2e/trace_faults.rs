@@ -183,6 +183,14 @@ fn a_schedule_says_how_long_it_lasts_and_warns_of_one_that_nobody_can_mean() {
     let ran = place.run(QUICK, &format!("{line} fine.jsonl")).with_code(0);
     assert!(ran.err.contains("the recorded schedule lasts 0.120 s"), "{}", ran.err);
 
+    // What is left to the server is said, too.
+    let think = |id: &str| json!({"session_id": id, "delay": 60, "text_input": "b"}).to_string() + "\n";
+    let first = |id: &str| json!({"session_id": id, "timestamp": 0, "text_input": "a"}).to_string() + "\n";
+    place.write("think.jsonl", first("x") + &think("x") + &think("x") + &first("y") + &think("y"));
+    let ran = place.run(QUICK, &format!("{line} think.jsonl")).with_code(0);
+    let said = "the recorded schedule lasts 0.120 s, and longer by the answers that 3 turns wait for";
+    assert!(ran.err.contains(said), "{}", ran.err);
+
     place.write("absurd.jsonl", row(0) + &row(1_000_000_000_000_000));
     let endless = Live::start(&mut place.profile(QUICK, &format!("{line} absurd.jsonl")));
     endless.await_err("the recorded schedule lasts 3.2e4 years: are its times in the unit of the format?");
