@@ -28,5 +28,5 @@ pub use redact::{Redactor, holds_signed_url};
 pub use results::{BranchStats, PhaseResults, RunResults, WrittenFile};
 pub use screen::Screen;
 pub use sink::{FLUSH_INTERVAL_NS, RecordSink, SinkError, SinkSummary};
-pub use stale::prepare_dir;
+pub use stale::{prepare_dir, remove_unfinished};
 pub use style::{Palette, Style};

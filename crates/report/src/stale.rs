@@ -8,10 +8,25 @@ use std::path::{Path, PathBuf};
 use crate::files::temporary_name;
 use crate::names::{FileNames, READY_MARKER};
 
-/// Makes the folder and deletes the marker that an earlier run finished; before the first request.
-pub fn prepare_dir(dir: &Path) -> io::Result<()> {
+/// Makes the folder and deletes what an earlier run left in it, the marker of its end first; before this run writes
+/// anything. Were it killed, nobody takes files of two runs for those of one.
+pub fn prepare_dir(dir: &Path, names: &FileNames) -> io::Result<()> {
     fs::create_dir_all(dir)?;
-    absent_is_fine(fs::remove_file(dir.join(READY_MARKER)))
+    absent_is_fine(fs::remove_file(dir.join(READY_MARKER)))?;
+    for name in names.all() {
+        // What cannot be deleted is told at the end: it may be in the way of one export, and not of the others.
+        let _ = fs::remove_file(dir.join(&name));
+    }
+    remove_unfinished(dir, names);
+    Ok(())
+}
+
+/// Deletes what stands under a temporary name: files that were not whole when their writer was killed, or is about to
+/// be.
+pub fn remove_unfinished(dir: &Path, names: &FileNames) {
+    for name in names.all() {
+        let _ = fs::remove_file(temporary_name(&dir.join(&name)));
+    }
 }
 
 /// Deletes the files of an earlier run that this run did not write; after all exports. Files of other names stay.
@@ -45,26 +60,45 @@ fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    const EARLIER: [&str; 5] = [
+        "profile_export_raw.jsonl",
+        "profile_export_aiperf.json",
+        "inputs.json",
+        "phases/warmup/profile_export_aiperf.csv",
+        ".inputs.json.tmp",
+    ];
+
     #[test]
-    fn files_of_an_earlier_run_go_and_other_files_stay() {
+    fn nothing_of_an_earlier_run_is_left_when_one_begins() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let names = FileNames::new(None);
+        fs::create_dir_all(at("phases/warmup")).unwrap();
+        // Something else stands in the way of one file.
+        fs::create_dir_all(at("profile_export_aiperf.csv")).unwrap();
+        for name in EARLIER.iter().chain(&["notes.txt", "foo.json", READY_MARKER]) {
+            fs::write(at(name), "old").unwrap();
+        }
+        prepare_dir(dir.path(), &names).unwrap();
+        for name in EARLIER.iter().chain(&[READY_MARKER]) {
+            assert!(!at(name).exists(), "{name}");
+        }
+        assert!(at("notes.txt").exists() && at("foo.json").exists());
+        // With a prefix its own names are meant.
+        prepare_dir(dir.path(), &FileNames::new(Some("foo"))).unwrap();
+        assert!(at("notes.txt").exists() && !at("foo.json").exists());
+    }
+
+    #[test]
+    fn files_that_this_run_did_not_write_go_and_other_files_stay() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("phases/warmup")).unwrap();
-        let earlier = [
-            "profile_export_raw.jsonl",
-            "inputs.json",
-            "phases/warmup/profile_export_aiperf.csv",
-            ".inputs.json.tmp",
-        ];
-        for name in earlier.iter().chain(&["profile_export_aiperf.json", "notes.txt", READY_MARKER]) {
+        for name in EARLIER.iter().chain(&["notes.txt"]) {
             fs::write(at(name), "old").unwrap();
         }
-        prepare_dir(dir.path()).unwrap();
-        assert!(!at(READY_MARKER).exists());
-        assert!(at("inputs.json").exists(), "nothing else goes before the run is over");
-
         remove_stale(dir.path(), &FileNames::new(None), &[at("profile_export_aiperf.json")]).unwrap();
-        for name in earlier {
+        for name in EARLIER.iter().filter(|name| **name != "profile_export_aiperf.json") {
             assert!(!at(name).exists(), "{name}");
         }
         assert!(!at("phases").exists());
@@ -74,7 +108,7 @@ mod tests {
     #[test]
     fn a_new_folder_is_made() {
         let dir = tempfile::tempdir().unwrap();
-        prepare_dir(&dir.path().join("a/b")).unwrap();
+        prepare_dir(&dir.path().join("a/b"), &FileNames::new(None)).unwrap();
         assert!(dir.path().join("a/b").is_dir());
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use aiperf_metrics::delivery::{DeliveryFacts, judge};
 use aiperf_metrics::{ObservationWindow, SendLag, registry};
-use aiperf_report::{PhaseResults, WrittenFile, export_all, prepare_dir};
+use aiperf_report::{FileNames, PhaseResults, WrittenFile, export_all, prepare_dir};
 use aiperf_types::PhaseKind;
 use serde_json::Value;
 use support::{config, config_of, golden, golden_json, keys, phase, results, run_of, summary_of};
@@ -299,10 +299,10 @@ fn one_failed_export_does_not_stop_the_others() {
 fn what_this_run_did_not_write_is_gone_and_what_it_wrote_is_listed() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(dir.path());
-    std::fs::write(dir.path().join("profile_export_raw.jsonl"), "of an earlier run").unwrap();
     std::fs::write(dir.path().join(".aiperf_results_ready.json"), "{}").unwrap();
-    prepare_dir(dir.path()).unwrap();
+    prepare_dir(dir.path(), &FileNames::new(None)).unwrap();
     assert!(!dir.path().join(".aiperf_results_ready.json").exists());
+    std::fs::write(dir.path().join("profile_export_raw.jsonl"), "of another run").unwrap();
     let records = dir.path().join("profile_export.jsonl");
     std::fs::write(&records, "{}\n").unwrap();
     let summary = summary_of(&golden_json("chat_streaming/profile_export_aiperf.json"));

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use aiperf_clock::now;
+use aiperf_config::OutputConfig;
 use aiperf_load::StopCause;
-use aiperf_report::Screen;
+use aiperf_report::{FileNames, Screen, remove_unfinished};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Hook};
 use signal_hook::low_level;
@@ -16,6 +17,7 @@ use crate::compute::Shared;
 struct Attached {
     shared: Arc<Shared>,
     screen: Arc<Screen>,
+    output: OutputConfig,
     signalled: bool,
 }
 
@@ -53,8 +55,8 @@ impl Signals {
     }
 
     /// From now on signals are about this run.
-    pub(crate) fn attach(&self, shared: Arc<Shared>, screen: Arc<Screen>) {
-        let run = Attached { shared, screen, signalled: false };
+    pub(crate) fn attach(&self, shared: Arc<Shared>, screen: Arc<Screen>, output: OutputConfig) {
+        let run = Attached { shared, screen, output, signalled: false };
         *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
     }
 
@@ -79,6 +81,7 @@ fn heard(run: &mut Attached, signal: i32) {
         for sink in [&run.shared.records, &run.shared.raw].into_iter().flatten() {
             sink.seal(now());
         }
+        remove_unfinished(&run.output.dir, &FileNames::new(run.output.prefix.as_deref()));
         run.screen.bar(String::new());
         // At once: what other threads hold is not waited for.
         low_level::exit(130);

@@ -102,7 +102,28 @@ fn milliseconds_from_the_second_signal_to_the_end() -> u64 {
         assert!(results.lines(name).len() >= 100, "{name}: {} lines", results.lines(name).len());
     }
     assert!(!results.dir.join(".aiperf_results_ready.json").exists(), "an aborted run is not ready");
+    assert!(!results.files().iter().any(|name| name.ends_with(".tmp")), "{:?}", results.files());
     after_ms
+}
+
+/// A run that is killed ends without a word: nothing beside its records may be those of the run before.
+#[test]
+fn a_killed_run_leaves_no_file_of_the_run_before_it() {
+    const MOCK: &str = "mock://?ttft=1ms&itl=0&tokens=2";
+    let place = Place::new();
+    let whole = "--request-count 2 --isl 16 --export-level raw --warmup-request-count 1";
+    place.run(MOCK, whole).with_code(0);
+    for name in ["inputs.json", "profile_export_raw.jsonl", "phase_manifest.json"] {
+        assert!(place.path("out").join(name).is_file(), "{name}");
+    }
+    let mock = Mock::start(&[("plan", "hang")]);
+    let live = Live::start(&mut place.profile(&mock.url(), "--request-count 1 --isl 16"));
+    mock.until(|stats| stats.requests == 1);
+    live.signal(Signal::KILL);
+    assert_eq!(live.end().code, None);
+    assert_eq!(place.results().files(), [".inputs.json.tmp", "logs/aiperf.log", "profile_export.jsonl"]);
+    place.run(MOCK, "--request-count 1 --isl 16").with_code(0);
+    assert!(!place.results().files().iter().any(|name| name.ends_with(".tmp")));
 }
 
 /// The reference's page on environment variables: its teardown may hang, so that the process is made to exit, and a

@@ -202,7 +202,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn carry_out(mut self, signals: &Signals) -> Result<RunEnd, RunError> {
         let config = self.config;
-        signals.attach(Arc::clone(&self.pool.shared), Arc::clone(&self.screen));
+        signals.attach(Arc::clone(&self.pool.shared), Arc::clone(&self.screen), config.output.clone());
         let mut monitor = Monitor::start(Watched {
             shared: Arc::clone(&self.pool.shared),
             accepted: Arc::clone(&self.ends.accepted),

@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
 /// Makes the result folder, and the log in it.
 fn open_log(config: &RunConfig, screen: &Arc<Screen>, redactor: &Redactor) -> std::io::Result<Arc<Log>> {
     let dir = &config.output.dir;
-    prepare_dir(dir)?;
+    prepare_dir(dir, &FileNames::new(config.output.prefix.as_deref()))?;
     let level = Level::from_number(config.runtime.log_level);
     Log::open(dir, level, Arc::clone(screen), redactor.clone()).map(Arc::new)
 }
