@@ -158,7 +158,7 @@ fn a_folder_that_cannot_be_made_is_1_before_anything_is_sent() {
 
 #[test]
 fn a_closed_stdout_or_stderr_is_no_failure() {
-    for after in ["| true; exit ${PIPESTATUS[0]}", ">&-", "2>&-", ">&- 2>&-", "> /dev/full", "2> /dev/full"] {
+    for after in ["| true; exit ${PIPESTATUS[0]}", ">&-", "2>&-", ">&- 2>&-", "2> /dev/full"] {
         let place = Place::new();
         let ran = in_shell(&place, "", MOCK, "--request-count 4 --isl 16 --streaming", after);
         assert_eq!(ran.code, Some(0), "{after}: {}", ran.err);
@@ -230,7 +230,6 @@ fn https_to_a_server_without_tls_says_so() {
     assert!(ran.err.contains("first failed request"), "{}", ran.err);
 }
 
-/// What reads stdin is not this program: a job without one is no different.
 /// A report that a full disk swallowed is not one that was given.
 #[test]
 fn a_result_that_stdout_cannot_take_is_a_failure() {
@@ -246,6 +245,24 @@ fn a_result_that_stdout_cannot_take_is_a_failure() {
     }
 }
 
+/// The files are whole all the same, and the report is one of them.
+#[test]
+fn a_report_that_stdout_cannot_take_is_a_failure_that_says_where_it_is() {
+    for (prefix, kept) in
+        [("", "out/profile_export_console.txt"), ("--profile-export-prefix foo", "out/foo_console.txt")]
+    {
+        let place = Place::new();
+        let flags = format!("--request-count 4 --isl 16 {prefix}");
+        let ran = in_shell(&place, "", MOCK, &flags, "> /dev/full").with_code(1);
+        let said = "cannot write the report to stdout: No space left on device (os error 28); it is in /";
+        let line = ran.err.lines().find(|line| line.contains(said));
+        assert!(line.is_some_and(|line| line.ends_with(kept)), "{}", ran.err);
+        assert!(std::fs::read_to_string(place.path(kept)).unwrap().contains("Request Latency"));
+        assert!(place.path("out/.aiperf_results_ready.json").exists());
+    }
+}
+
+/// What reads stdin is not this program: a job without one is no different.
 #[test]
 fn a_closed_stdin_is_no_failure() {
     let place = Place::new();

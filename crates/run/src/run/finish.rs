@@ -11,7 +11,7 @@ use aiperf_load::{PhaseOutcome, StopCause};
 use aiperf_metrics::delivery::{LoadDelivery, Verdict, judge};
 use aiperf_metrics::{Context, Store, Window};
 use aiperf_report::{
-    BranchStats, Palette, PhaseResults, RunResults, WrittenFile, console, export_all, remedy,
+    BranchStats, FileNames, Palette, PhaseResults, RunResults, WrittenFile, console, export_all, remedy,
 };
 use aiperf_types::PhaseKind;
 
@@ -87,7 +87,7 @@ impl Run<'_> {
         if let Some(warmup) = run_results.warmup() {
             notes::after_warmup(&log, &warmup.summary);
         }
-        show(config, &run_results);
+        failures.extend(show(config, &run_results).err());
         for failure in &failures {
             log.error("export", failure);
         }
@@ -206,11 +206,20 @@ fn incomplete_reason(stopped: Option<StopCause>, fault: Option<&str>) -> Option<
     })
 }
 
-/// Prints the report. A closed stdout is no failure: the files have it all.
-fn show(config: &RunConfig, results: &RunResults<'_>) {
+/// Prints the report. A closed stdout is no failure: nobody wanted it there. One that cannot take it, as on a full disk,
+/// is.
+fn show(config: &RunConfig, results: &RunResults<'_>) -> Result<(), String> {
     let stdout = std::io::stdout();
     let palette = Palette::for_stream(stdout.is_terminal(), config.tuning.color);
     let width = console::width_of(&stdout);
     let text = console::tables(results, width, palette) + &console::tail(results, width, palette);
-    let _ = console::print(&mut stdout.lock(), &text);
+    console::print(&mut stdout.lock(), &text).map_err(|error| {
+        let kept = config.output.dir.join(FileNames::new(config.output.prefix.as_deref()).console());
+        let rest = if results.written.iter().any(|file| file.path == kept) {
+            format!("it is in {}", kept.display())
+        } else {
+            "make room, or send it elsewhere".to_owned()
+        };
+        format!("cannot write the report to stdout: {error}; {rest}")
+    })
 }
