@@ -60,6 +60,15 @@ pub struct WrittenFile {
     pub label: &'static str,
     /// Where it is.
     pub path: PathBuf,
+    /// Records in it, when it could not be written to its end.
+    pub ends_after: Option<u64>,
+}
+
+impl WrittenFile {
+    /// A file that was written to its end.
+    pub fn whole(label: &'static str, path: impl Into<PathBuf>) -> WrittenFile {
+        WrittenFile { label, path: path.into(), ends_after: None }
+    }
 }
 
 /// Everything about a run that exports and console show.

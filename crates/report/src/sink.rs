@@ -93,6 +93,9 @@ impl RecordSink {
         }
         if state.buffer.len() + bytes.len() > BUFFER {
             state.write_out(now);
+            if state.failure.is_some() {
+                return;
+            }
         }
         state.buffer.extend_from_slice(bytes);
         state.lines += lines;
@@ -221,6 +224,21 @@ mod tests {
             text.contains("r.jsonl") && text.contains("No space left") && text.contains("--artifact-dir"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn lines_that_came_while_the_disk_was_full_are_not_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        let sink = RecordSink::create(&path, Mono(0)).unwrap();
+        let line = [vec![b'x'; 1023], b"\n".to_vec()].concat();
+        // The last one finds the buffer full, and the disk.
+        for _ in 0..=256 {
+            sink.append(&line, 1, Mono(1));
+        }
+        assert!(sink.has_failed());
+        assert_eq!(sink.finish(Mono(2)).unwrap_err().lines, 0);
     }
 
     #[test]

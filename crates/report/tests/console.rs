@@ -330,8 +330,8 @@ fn the_tail_lists_every_file_by_its_absolute_path() {
     let summary = summary_of(&golden_json("chat_nonstreaming/profile_export_aiperf.json"));
     let mut run = results(&config, vec![phase(PhaseKind::Profiling, 0, summary)]);
     run.written = vec![
-        WrittenFile { label: "CSV Export", path: "/tmp/out/profile_export_aiperf.csv".into() },
-        WrittenFile { label: "Records JSONL", path: "out/profile_export.jsonl".into() },
+        WrittenFile::whole("CSV Export", "/tmp/out/profile_export_aiperf.csv"),
+        WrittenFile::whole("Records JSONL", "out/profile_export.jsonl"),
     ];
     run.log_file = Some("/tmp/out/logs/aiperf.log".into());
     let here = std::env::current_dir().unwrap();
@@ -342,6 +342,9 @@ fn the_tail_lists_every_file_by_its_absolute_path() {
         here.display()
     );
     assert_eq!(console::tail(&run, WIDTH, Palette::plain()), expected);
+    run.written[1].ends_after = Some(101);
+    let text = console::tail(&run, WIDTH, Palette::plain());
+    assert!(text.contains("/out/profile_export.jsonl (incomplete: it ends after 101 records)\n"), "{text}");
     run.was_cancelled = true;
     let text = console::tail(&run, WIDTH, Palette::plain());
     assert!(

@@ -307,7 +307,7 @@ fn what_this_run_did_not_write_is_gone_and_what_it_wrote_is_listed() {
     std::fs::write(&records, "{}\n").unwrap();
     let summary = summary_of(&golden_json("chat_streaming/profile_export_aiperf.json"));
     let mut run = results(&config, vec![phase(PhaseKind::Profiling, 0, summary)]);
-    run.written.push(WrittenFile { label: "Records JSONL", path: records.clone() });
+    run.written.push(WrittenFile::whole("Records JSONL", records.clone()));
     assert!(export_all(&mut run).is_empty());
     assert!(records.exists());
     assert!(!dir.path().join("profile_export_raw.jsonl").exists());

@@ -112,7 +112,12 @@ fn a_file_that_cannot_grow_ends_with_1_and_names_it() {
     // The report is there all the same, and the records end with a whole line.
     assert!(ran.out.contains("Request Latency"));
     let results = place.results();
-    assert!(!results.records().is_empty());
+    let count = results.records().len();
+    assert!(count > 0);
+    // As many as the messages say.
+    assert!(ran.err.contains(&format!("; it ends after {count} records; ")), "{count}: {}", ran.err);
+    let listed = format!("out/profile_export.jsonl (incomplete: it ends after {count} records)");
+    assert!(ran.out.contains(&listed), "{listed}: {}", ran.out);
     assert_eq!(results.summary()["request_count"]["avg"], 400.0);
     // Nobody cancelled anything.
     assert_eq!(results.summary()["was_cancelled"], false);

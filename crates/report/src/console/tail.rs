@@ -27,10 +27,15 @@ pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String 
         };
         let _ = writeln!(out, "Benchmark Duration: {} sec{early}", with_thousands(seconds));
     }
-    let log = results.log_file.as_deref().map(|path| ("Log File", path));
-    let files = results.written.iter().map(|file| (file.label, file.path.as_path())).chain(log);
-    for (label, path) in files {
-        let _ = writeln!(out, "{}: {}", palette.paint(Style::Green, label), absolute(path));
+    let log = results.log_file.as_deref().map(|path| ("Log File", path, None));
+    let files = results.written.iter().map(|file| (file.label, file.path.as_path(), file.ends_after));
+    for (label, path, ends_after) in files.chain(log) {
+        let style = if ends_after.is_some() { Style::Yellow } else { Style::Green };
+        let _ = write!(out, "{}: {}", palette.paint(style, label), absolute(path));
+        if let Some(records) = ends_after {
+            let _ = write!(out, " (incomplete: it ends after {records} records)");
+        }
+        out.push('\n');
     }
     if results.was_cancelled || results.incomplete_reason.is_some() {
         let how = if results.was_cancelled { "was cancelled" } else { "ended" };

@@ -62,7 +62,7 @@ pub fn export_all(results: &mut RunResults<'_>) -> Vec<ExportFailure> {
         match exporter.export(results, &names) {
             Ok(paths) => {
                 if let Some(path) = paths.first() {
-                    shown.push(WrittenFile { label: exporter.label(), path: path.clone() });
+                    shown.push(WrittenFile::whole(exporter.label(), path.clone()));
                 }
                 kept.extend(paths);
             }

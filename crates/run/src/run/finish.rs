@@ -170,17 +170,18 @@ fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec
     for (sink, label) in [(&shared.records, "Records JSONL"), (&shared.raw, "Raw Records")] {
         let Some(sink) = sink else { continue };
         match sink.close(now()) {
-            Ok(summary) => written.push(WrittenFile { label, path: summary.path }),
+            Ok(summary) => written.push(WrittenFile::whole(label, summary.path)),
             Err(error) => {
                 // What is in it is whole, and stays.
-                written.push(WrittenFile { label, path: sink.path().to_owned() });
+                let path = sink.path().to_owned();
+                written.push(WrittenFile { label, path, ends_after: Some(error.lines) });
                 failures.push(format!("{label}: {error}"));
             }
         }
     }
     if let Some(inputs) = &shared.inputs {
         match inputs.finish(dataset, &shared.format, || shared.control.stopped().is_none()) {
-            Ok(path) => written.push(WrittenFile { label: "Inputs JSON", path }),
+            Ok(path) => written.push(WrittenFile::whole("Inputs JSON", path)),
             Err(error) => {
                 failures.push(format!(
                     "Inputs JSON: cannot write inputs.json: {error}; {}",
