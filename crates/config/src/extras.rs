@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::secret::{REDACTED, is_secret_header, is_secret_pair, redact_text};
+use crate::secret::{REDACTED, is_secret_name, looks_like_credential, redact_text};
 
 /// `extras` as results record them: what looks like a credential is hidden at every depth.
 pub fn shown_extras(extras: &Map<String, Value>) -> Map<String, Value> {
@@ -12,7 +12,9 @@ pub fn shown_extras(extras: &Map<String, Value>) -> Map<String, Value> {
 /// The same of one key.
 pub fn shown_extra(name: &str, value: &Value) -> Value {
     match value {
-        Value::String(text) if is_secret_pair(&as_header(name), text) => REDACTED.into(),
+        Value::String(text) if is_secret_name(&as_header(name)) || looks_like_credential(text) => {
+            REDACTED.into()
+        }
         Value::String(text) => redact_text(text).into(),
         Value::Number(_) if is_numeric_secret(name) => REDACTED.into(),
         Value::Array(items) => items.iter().map(|item| shown_extra(name, item)).collect(),
@@ -51,7 +53,7 @@ fn collect(name: &str, value: &Value, secrets: &mut Vec<String>) {
         PLAIN.iter().any(|part| name.contains(part))
     };
     match value {
-        Value::String(text) if is_plain() || is_secret_pair("", text) || redact_text(text) != *text => {
+        Value::String(text) if is_plain() || looks_like_credential(text) || redact_text(text) != *text => {
             secrets.push(text.clone());
         }
         Value::Number(number) if is_numeric_secret(name) => secrets.push(number.to_string()),
@@ -68,7 +70,7 @@ fn as_header(name: &str) -> String {
 /// Numbers under names with `token` in them count tokens (`max_tokens`, `stop_token_ids`).
 fn is_numeric_secret(name: &str) -> bool {
     let name = as_header(name);
-    is_secret_header(&name) && !name.to_ascii_lowercase().contains("token")
+    is_secret_name(&name) && !name.to_ascii_lowercase().contains("token")
 }
 
 #[cfg(test)]
@@ -88,6 +90,7 @@ mod tests {
             "max_tokens": 7,
             "stop_token_ids": [1, 2],
             "temperature": 0.5,
+            "keyword": "blue",
             "api_key": "planted",
             "password": 1_234_567,
             "upstream": {"keys": ["sk-planted-0123456789", "blue"], "auth": [{"token": "planted"}]},
@@ -100,6 +103,7 @@ mod tests {
                 "max_tokens": 7,
                 "stop_token_ids": [1, 2],
                 "temperature": 0.5,
+                "keyword": "blue",
                 "api_key": REDACTED,
                 "password": REDACTED,
                 "upstream": {"keys": [REDACTED, "blue"], "auth": [{"token": REDACTED}]},

@@ -78,6 +78,14 @@ impl fmt::Debug for SecretUrl {
 /// Whether a header of this name may carry a credential. Rather one too many: a name that only looks like one loses
 /// its value in the files, a credential in them is out.
 pub fn is_secret_header(name: &str) -> bool {
+    // The key by which a router chooses the server; the correlation id, where this program sends it.
+    const NO_CREDENTIAL: &str = "routing-key";
+    let lower = name.to_ascii_lowercase();
+    is_secret_name(&lower) || (lower.contains("key") && !lower.contains(NO_CREDENTIAL))
+}
+
+/// The same of any name, such as one in a body: there a `key` is mostly no credential.
+pub(crate) fn is_secret_name(name: &str) -> bool {
     const PARTS: [&str; 15] = [
         "auth",
         "token",
@@ -102,14 +110,15 @@ pub fn is_secret_header(name: &str) -> bool {
 /// Whether a header carries a credential, by its name or by what its value looks like: under a name that says nothing
 /// there may be a key all the same.
 pub fn is_secret_pair(name: &str, value: &str) -> bool {
-    is_secret_header(name) || looks_like_credential(value.trim())
+    is_secret_header(name) || looks_like_credential(value)
 }
 
 /// An authentication scheme with what follows it, a key of a known kind, or a long word of letters and digits that is
 /// no UUID.
-fn looks_like_credential(value: &str) -> bool {
+pub(crate) fn looks_like_credential(value: &str) -> bool {
     const SCHEMES: [&str; 7] =
         ["bearer", "basic", "token", "apikey", "digest", "negotiate", "aws4-hmac-sha256"];
+    let value = value.trim();
     if let Some((scheme, rest)) = value.split_once(' ')
         && !rest.trim().is_empty()
         && SCHEMES.iter().any(|name| scheme.eq_ignore_ascii_case(name))
@@ -387,6 +396,9 @@ mod tests {
             "X-API-Key",
             "api-key",
             "X-ApiKey",
+            "X-Key",
+            "X-Functions-Key",
+            "X-KeyVault",
             "Ocp-Apim-Subscription-Key",
             "X-Amz-Security-Token",
             "X-Passwd",

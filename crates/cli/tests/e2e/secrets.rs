@@ -68,6 +68,7 @@ fn keys_and_credential_headers_are_nowhere() {
     command.args(["--header", &format!("Cookie: session={}", SECRETS[2])]);
     // A name that says nothing, and a value that gives itself away; one that does not stays readable.
     command.args(["--header", &format!("X-Upstream: {UNNAMED}"), "--header", "X-Team: blue-7"]);
+    command.args(["--header", "X-Key: hunter2"]);
     let ran = Live::start(&mut command).end().with_code(0);
     let received = server.received();
     for (secret, what) in SECRETS.iter().zip(["key", "header", "cookie", "parameter"]) {
@@ -75,7 +76,8 @@ fn keys_and_credential_headers_are_nowhere() {
     }
     assert!(received.iter().all(|request| request.head.contains(UNNAMED)), "the unnamed key was not sent");
     assert_hidden(&SECRETS, &ran, &place.path("out"));
-    assert_hidden(&[UNNAMED], &ran, &place.path("out"));
+    assert!(received.iter().all(|request| request.head.contains("X-Key: hunter2")));
+    assert_hidden(&[UNNAMED, "hunter2"], &ran, &place.path("out"));
     let summary = place.results().text("profile_export_aiperf.json");
     assert!(summary.contains("<redacted>"), "{summary}");
     assert!(summary.contains("X-Team: blue-7") && summary.contains("\"X-Team\": \"blue-7\""), "{summary}");
