@@ -102,7 +102,7 @@ pub fn settle(
     let runtime = runtime::settle(typed, environment)?;
     let mut config = RunConfig {
         benchmark_id: format!("{:012x}", entropy() >> 16),
-        seed: seed.unwrap_or_else(entropy),
+        seed: seed.unwrap_or_else(drawn_seed),
         seed_given: seed.is_some(),
         models: vec![model],
         endpoint,
@@ -136,6 +136,11 @@ fn entropy() -> u64 {
     RandomState::new().hash_one(())
 }
 
+/// A seed of 53 bits: whoever reads the results with numbers that are floats (`jq`, JavaScript) reads the same one.
+fn drawn_seed() -> u64 {
+    entropy() >> 11
+}
+
 fn model(typed: &Typed) -> Result<String, UsageError> {
     let mut names = typed
         .texts("--model")
@@ -163,5 +168,17 @@ fn refuse_all(typed: &Typed, flags: &[&str], needs: &str, fix: &str) -> Result<(
     match flags.iter().find(|flag| typed.has(flag)) {
         Some(flag) => Err(UsageError::combination(format!("{} {needs}", typed.name(flag)), fix)),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drawn_seed_is_the_same_number_as_a_float() {
+        let seeds: Vec<u64> = (0..1000).map(|_| drawn_seed()).collect();
+        assert!(seeds.iter().all(|seed| *seed < 1 << 53));
+        assert!(seeds.iter().any(|seed| *seed >= 1 << 51), "its upper bits are drawn, too");
     }
 }
