@@ -142,25 +142,23 @@ fn drawn_seed() -> u64 {
 }
 
 fn model(typed: &Typed) -> Result<String, UsageError> {
-    let mut names = typed
-        .texts("--model")
-        .flat_map(|text| text.split(','))
-        .map(str::trim)
-        .filter(|name| !name.is_empty());
-    let Some(model) = names.next() else {
-        return Err(UsageError::combination(
+    let names: Vec<&str> = typed.texts("--model").flat_map(|text| text.split(',')).map(str::trim).collect();
+    match names[..] {
+        [] | [""] => Err(UsageError::combination(
             "--model is missing: the name of the model to ask for",
             "add --model NAME, with the name as the server spells it",
-        ));
-    };
-    if let Some(second) = names.next() {
-        return Err(UsageError::ValueNotYet {
+        )),
+        _ if names.contains(&"") => Err(UsageError::combination(
+            format!("{}: one of the {} names is empty", typed.name("--model"), names.len()),
+            "drop it, or give the name as the server spells it",
+        )),
+        [model] => Ok(model.to_owned()),
+        [model, second, ..] => Err(UsageError::ValueNotYet {
             flag: typed.name("--model").into(),
             value: format!("{model},{second}"),
             what: format!("several models: {}", Later::MoreEndpoints.phrase()),
-        });
+        }),
     }
-    Ok(model.to_owned())
 }
 
 /// Refuses flags that act only together with something that was not given.

@@ -10,6 +10,7 @@ use crate::support::{Told, data, settle_line, settle_with, words};
 /// Each command line, and what its message and tip must contain.
 const REFUSED: &[(&str, &[&str])] = &[
     // Endpoint.
+    ("--model ,", &["--model: one of the 3 names is empty", "drop it"]),
     ("--model n", &["several models", "not supported yet"]),
     ("--url http://a --url http://b", &["--url", "not supported yet", "several servers"]),
     ("--url http://a,http://b", &["--url", "not supported yet", "several servers"]),
@@ -478,6 +479,9 @@ fn a_missing_model_is_named() {
     let typed = Typed::parse(["profile", "--url", "mock://"]).unwrap();
     let error = aiperf_cli::settle::settle(&typed, &Environment::default(), &Told::default()).unwrap_err();
     assert!(error.report().contains("add --model NAME"), "{}", error.report());
+    // A variable of a script that was not set.
+    let error = crate::support::settle(&["--model", ""]).unwrap_err().report();
+    assert!(error.contains("--model: one of the 2 names is empty"), "{error}");
 }
 
 #[test]
