@@ -25,6 +25,15 @@ pub enum LimitError {
         /// The hard limit.
         limit: u64,
     },
+    /// Too few descriptors for the run itself, with connections that nobody can count beforehand.
+    #[error(
+        "this run needs {OWN_DESCRIPTORS} open files of its own and one for each connection, and the limit is {limit}; \
+         raise it far above that, as with `ulimit -n 4096` (or LimitNOFILE=)"
+    )]
+    OwnDescriptors {
+        /// The hard limit.
+        limit: u64,
+    },
     /// Too few ports.
     #[error(
         "this run needs {connections} connections to one address and there are {ports} local ports for them \
@@ -126,6 +135,9 @@ pub fn check(
     sources: &[IpAddr],
     descriptors: u64,
 ) -> Result<(), LimitError> {
+    if connections == 0 && OWN_DESCRIPTORS > descriptors {
+        return Err(LimitError::OwnDescriptors { limit: descriptors });
+    }
     let need = connections.saturating_add(OWN_DESCRIPTORS);
     if need > descriptors {
         return Err(LimitError::Descriptors { need, connections, limit: descriptors });
@@ -168,6 +180,12 @@ mod tests {
         assert_eq!(error, LimitError::Descriptors { need: 1200, connections: 1000, limit: 1024 });
         assert!(error.to_string().contains("ulimit -n 1200"));
         assert_eq!(check(800, &[], &[], 1024), Ok(()));
+        // An open loop has no concurrency that could be lowered.
+        let error = check(0, &[], &[], 64).unwrap_err();
+        assert_eq!(error, LimitError::OwnDescriptors { limit: 64 });
+        let text = error.to_string();
+        assert!(text.contains("200 open files of its own and one for each connection"), "{text}");
+        assert!(text.contains("the limit is 64") && !text.contains("--concurrency"), "{text}");
         assert_eq!(room(&[], &[], 1024), 824.min(port_range()));
         assert_eq!(room(&[], &[], u64::MAX), port_range());
     }
