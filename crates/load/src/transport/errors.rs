@@ -27,7 +27,15 @@ pub(crate) fn tls(host: &str, error: &io::Error) -> RequestError {
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<rustls::Error>())
         .is_some_and(|error| matches!(error, rustls::Error::InvalidCertificate(_)));
-    let plain = error.to_string().contains("InvalidContentType");
+    let cause = error.to_string();
+    let plain = cause.contains("InvalidContentType");
+    // Mostly made with one command for a server of one's own.
+    let cause = if certificate && cause.contains("CaUsedAsEndEntity") {
+        "invalid peer certificate: it is that of an authority, used as a server's own (self-signed)"
+            .to_owned()
+    } else {
+        cause
+    };
     let (kind, hint) = match (certificate, plain) {
         (true, _) => {
             ("ClientConnectorCertificateError", " (AIPERF_HTTP_SSL_VERIFY=0 accepts any certificate)")
@@ -37,7 +45,7 @@ pub(crate) fn tls(host: &str, error: &io::Error) -> RequestError {
         }
         _ => ("ClientConnectorSSLError", ""),
     };
-    RequestError::new(None, kind, format!("Cannot establish TLS with {host}: {error}{hint}"))
+    RequestError::new(None, kind, format!("Cannot establish TLS with {host}: {cause}{hint}"))
 }
 
 /// The peer closed before any byte of the answer.
@@ -127,6 +135,28 @@ mod tests {
         let bad = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
         assert_eq!(of(bad), "ClientConnectorCertificateError");
         assert_eq!(of(rustls::Error::HandshakeNotComplete), "ClientConnectorSSLError");
+    }
+
+    #[test]
+    fn a_self_signed_certificate_is_called_that() {
+        /// As the library that checks certificates calls it.
+        #[derive(Debug)]
+        struct CaUsedAsEndEntity;
+        impl std::fmt::Display for CaUsedAsEndEntity {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(self, f)
+            }
+        }
+        impl std::error::Error for CaUsedAsEndEntity {}
+        let other = rustls::OtherError(std::sync::Arc::new(CaUsedAsEndEntity));
+        let bad = rustls::Error::InvalidCertificate(rustls::CertificateError::Other(other));
+        let error = tls("h:1", &io::Error::new(io::ErrorKind::InvalidData, bad));
+        assert_eq!(error.kind, "ClientConnectorCertificateError");
+        assert_eq!(
+            error.message,
+            "Cannot establish TLS with h:1: invalid peer certificate: it is that of an authority, used as a server's own \
+             (self-signed) (AIPERF_HTTP_SSL_VERIFY=0 accepts any certificate)"
+        );
     }
 
     #[test]
