@@ -125,7 +125,6 @@ fn embeddings_take_an_array_and_no_limit() {
     let rendered = render_with(&config, turn.clone());
     assert_eq!(text(&rendered), r#"{"model":"m","input":["a","b"]}"#);
     assert!(!rendered.streaming && rendered.max_tokens.is_none());
-    assert!(Format::new(&config, "m").ignores_max_tokens());
     config.extra_inputs = map(json!({"encoding_format": "base64", "stream": true}));
     let rendered = render_with(&config, turn);
     assert_eq!(
@@ -180,7 +179,6 @@ fn each_server_that_ranks_is_asked_in_its_own_words() {
         let rendered = render_with(&config, turn.clone());
         assert_eq!(text(&rendered), body);
         assert!(!rendered.streaming && rendered.max_tokens.is_none());
-        assert!(Format::new(&config, "m").ignores_max_tokens());
         assert_eq!(input(&rendered), "what? a \"b\" c", "query and passages are the input");
 
         config.extra_inputs = map(json!({"query": {"text": "other"}}));

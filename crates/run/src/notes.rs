@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use aiperf_config::{Cancellation, DatasetSource, LoadMode, PhaseConfig, RunConfig, secrets_of_extra};
 use aiperf_dataset::{Dataset, Note, NoteLevel, Outline};
-use aiperf_endpoint::Format;
 use aiperf_metrics::{ErrorGroup, Metric, Summary};
 use aiperf_report::{Level, Log, WrittenFile};
 use aiperf_types::{RequestError, RequestRecord};
@@ -85,7 +84,7 @@ impl Once {
 }
 
 /// Says what is worth knowing before the first request.
-pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset, format: &Format) {
+pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset) {
     for line in config.remote.iter().flat_map(|remote| &remote.lines) {
         log.info("dataset", line);
     }
@@ -107,13 +106,6 @@ pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset, forma
         schedule_length(log, dataset, schedule.zero_ms.unwrap_or_default(), bound);
     }
     say(log, &dataset.notes());
-    if config.dataset.osl.is_some() && format.ignores_max_tokens() {
-        let endpoint = config.endpoint.kind.name();
-        log.warning(
-            "dataset",
-            &format!("--endpoint-type {endpoint} has no output limit: --osl has no effect"),
-        );
-    }
     if slow_governor(GOVERNOR.as_ref()) {
         log.warning(
             "host",

@@ -30,6 +30,13 @@ fn more_reasoning_than_output_is_told() {
 }
 
 #[test]
+fn an_output_length_that_embeddings_have_not_is_told_once() {
+    let flags = "--endpoint-type embeddings --osl 8 --request-count 2 --isl 8";
+    let ran = Place::new().run("mock://?ttft=1ms", flags).with_code(0);
+    assert_said_once(&ran, "--osl");
+}
+
+#[test]
 fn a_first_event_that_does_not_say_what_it_holds_is_told() {
     let stream = |usage: &str| {
         let chunk = |delta: &str, usage: &str| {

@@ -242,11 +242,6 @@ impl Format {
         self
     }
 
-    /// Whether a turn's output limit has no place in the body; worth one warning.
-    pub fn ignores_max_tokens(&self) -> bool {
-        !self.kind.produces_tokens()
-    }
-
     /// Whether `conversation` can be said in this API.
     pub fn check(&self, conversation: &Conversation) -> Result<(), FormatError> {
         let id = || conversation.id.to_string();
