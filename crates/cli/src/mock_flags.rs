@@ -1,6 +1,6 @@
 //! `aiperf mock-server`: its flags are the settings of the server.
 
-use aiperf_mock_server::{Settings, SettingsError};
+use aiperf_mock_server::{Settings, SettingsError, faults};
 use clap::{Arg, ArgMatches, Command};
 
 pub(crate) const HOST: &str = "host";
@@ -16,7 +16,10 @@ pub(crate) fn command() -> Command {
             .allow_hyphen_values(true)
             .help(format!("{}{default}", name.meaning))
     });
+    let width = faults().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let known = faults().map(|(name, meaning)| format!("  {name:width$}  {meaning}\n"));
     Command::new("mock-server")
+        .after_long_help(format!("Faults of --plan, of the header X-Mock-Fault and of ?fault= in a URL:\n{}", known.collect::<String>()))
         .about("Start a server whose timings are known")
         .long_about(
             "Start a server whose timings are known. It answers the OpenAI dialect and prints where it listens; the \

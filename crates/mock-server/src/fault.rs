@@ -86,6 +86,16 @@ pub(crate) const NAMED: &[(&str, Fault, &str)] = &[
     ("gzip", Fault::Gzip, "a compressed body"),
 ];
 
+/// Stands for the statuses.
+pub(crate) const HTTP: &str = "httpNNN";
+
+/// What a plan may name, each with what a client then sees, in the order of the help text.
+pub fn faults() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let mut named = NAMED.iter().map(|(name, _, meaning)| (*name, *meaning));
+    let first = named.next();
+    first.into_iter().chain([(HTTP, "this status, 300 to 599, with a JSON error body")]).chain(named)
+}
+
 impl Fault {
     /// The fault of this name, `httpNNN` included.
     pub fn parse(name: &str) -> Option<Fault> {

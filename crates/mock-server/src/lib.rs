@@ -27,7 +27,7 @@ mod worker;
 
 pub use command::{CommandError, run_command};
 pub use draw::Distribution;
-pub use fault::{Fault, Plan};
+pub use fault::{Fault, Plan, faults};
 pub use server::{Server, StartError};
 pub use settings::{Name, NameSource, Settings, SettingsError, TlsFiles, UsageMode};
 pub use stats::Stats;

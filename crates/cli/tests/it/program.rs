@@ -33,7 +33,13 @@ fn version_and_help_are_data_and_success() {
         assert!(help.stderr.is_empty());
     }
     let help = run(&["mock-server", "--help"], directory.path());
-    assert!(text(&help.stdout).contains("--ttft"));
+    let help = text(&help.stdout);
+    assert!(help.contains("--ttft"));
+    assert_eq!(help.matches("joined by `:`").count(), 2, "of models and of faults: {help}");
+    for (name, meaning) in aiperf_mock_server::faults() {
+        let line = help.lines().find(|line| line.split_whitespace().next() == Some(name));
+        assert!(line.is_some_and(|line| line.ends_with(meaning)), "{name}: {help}");
+    }
 }
 
 #[test]

@@ -87,14 +87,14 @@ pub(super) const NAMES: &[Name] = &[
         "NAMES",
         "model names joined by `:`",
         None,
-        "Models that are served; any other gets 404. Without it any model is served",
+        "Models that are served, joined by `:`; any other gets 404. Without it any model is served",
     ),
     row(
         "plan",
         "FAULTS",
         "faults joined by `:`, each with `*COUNT` if wanted",
         Some("ok"),
-        "Faults by request number, repeated; `ok*9:http500` fails every tenth request",
+        "Faults by request number, repeated, joined by `:`; `ok*9:http500` fails every tenth request",
     ),
     row("stall", "TIME", FIXED_TIME, Some("10s"), "Length of the faults `stall` and `slow_headers`"),
     row("idle-timeout", "TIME", FIXED_TIME, None, "Close connections that are idle this long"),
@@ -116,7 +116,7 @@ pub(super) fn unknown(name: &str) -> SettingsError {
 
 /// The faults a plan may name, joined by commas.
 pub(super) fn faults() -> String {
-    let mut names: Vec<&str> = fault::NAMED.iter().map(|(name, ..)| *name).collect();
-    names.insert(1, "httpNNN (300 to 599)");
-    names.join(", ")
+    let names =
+        fault::faults().map(|(name, _)| if name == fault::HTTP { "httpNNN (300 to 599)" } else { name });
+    names.collect::<Vec<_>>().join(", ")
 }
