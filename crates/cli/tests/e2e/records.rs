@@ -346,6 +346,15 @@ fn the_default_folder_names_model_endpoint_and_load() {
 }
 
 #[test]
+fn the_command_is_on_one_line_where_it_may_be_copied_from() {
+    let flags = "--request-count 2 --isl 16 --osl 4 --concurrency 2 --random-seed 1 --benchmark-duration 30 \
+                 --benchmark-grace-period 5 --header X-Team:blue";
+    let ran = Place::new().run(MOCK, flags).with_code(0);
+    let line = ran.out.lines().find(|line| line.starts_with("CLI Command: ")).unwrap();
+    assert!(line.len() > 140 && line.trim_end_matches('\'').ends_with("none"), "{line}");
+}
+
+#[test]
 fn the_console_file_is_the_report_without_colour() {
     let place = Place::new();
     let ran = place.run(MOCK, "--request-count 3 --isl 16 --streaming").with_code(0);

@@ -213,7 +213,9 @@ fn show(config: &RunConfig, results: &RunResults<'_>) -> Result<(), String> {
     let stdout = std::io::stdout();
     let palette = Palette::for_stream(stdout.is_terminal(), config.tuning.color);
     let width = console::width_of(&stdout);
-    let text = console::tables(results, width, palette) + &console::tail(results, width, palette);
+    // What is copied from a file or a pipe is copied as it is: the command stays on one line there.
+    let tail_width = if stdout.is_terminal() { width } else { usize::MAX };
+    let text = console::tables(results, width, palette) + &console::tail(results, tail_width, palette);
     console::print(&mut stdout.lock(), &text).map_err(|error| {
         let kept = config.output.dir.join(FileNames::new(config.output.prefix.as_deref()).console());
         let rest = if results.written.iter().any(|file| file.path == kept) {
