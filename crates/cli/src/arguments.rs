@@ -1,10 +1,11 @@
 //! The commands and their arguments, as clap sees them.
 
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
 use crate::commands::{analyze_trace, anonymize, dataset, datasets, plugins, synthesize, validate};
 use crate::flags::{self, Flag, Kind};
-use crate::{help, mock_flags};
+use crate::{help, mock_flags, similar};
 
 /// The whole command line. Flags that are not there yet are known to it, so that they can be refused by name.
 pub fn command() -> Command {
@@ -95,4 +96,30 @@ fn argument(flag: &'static Flag) -> Arg {
         | Kind::Seconds(_)
         | Kind::SecondsOrForever => argument.allow_negative_numbers(true),
     }
+}
+
+/// What clap says, with a tip about a mistyped flag that holds: one near enough to have been meant, and one that can be
+/// used. Clap names the most alike, however far that is.
+pub(crate) fn with_tip(mut error: Error, arguments: &[String]) -> Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else { return error };
+    if error.kind() != ErrorKind::UnknownArgument || !typed.starts_with("--") {
+        return error;
+    }
+    let suggested = match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(name)) => Some(name.as_str()),
+        _ => None,
+    };
+    let meant = if arguments.first().is_some_and(|command| command == "profile") {
+        let names = flags::all().filter(|flag| flag.acts()).flat_map(|flag| flag.names.iter().copied());
+        let known = names.filter(|name| name.starts_with("--")).chain(["--help", "--help-all"]);
+        similar::closest(typed, known.map(|name| (name, name.to_owned())))
+    } else {
+        similar::closest(typed, suggested.into_iter().map(|name| (name, name.to_owned())))
+    };
+    let meant = meant.map(str::to_owned);
+    error.remove(ContextKind::SuggestedArg);
+    if let Some(name) = meant {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(name));
+    }
+    error
 }

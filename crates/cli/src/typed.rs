@@ -34,6 +34,8 @@ pub struct Given {
     pub name: String,
     /// Its values, in order.
     pub values: Vec<Value>,
+    /// The last of them as it was typed, secrets redacted.
+    pub last: String,
 }
 
 /// A command line of `aiperf profile`, read.
@@ -54,9 +56,10 @@ impl Typed {
             std::iter::once("aiperf".into()).chain(arguments.into_iter().map(Into::into)).collect();
         let texts: Vec<String> =
             arguments[1..].iter().map(|text| text.to_string_lossy().into_owned()).collect();
-        let matches = arguments::command()
-            .try_get_matches_from(&arguments)
-            .map_err(|error| UsageError::Arguments(quote::hidden(&error.to_string(), &texts)))?;
+        let matches = arguments::command().try_get_matches_from(&arguments).map_err(|error| {
+            let error = arguments::with_tip(error, &texts);
+            UsageError::Arguments(quote::hidden(&error.to_string(), &texts))
+        })?;
         match matches.subcommand() {
             Some(("profile", matches)) => Typed::read(matches, texts),
             _ => Err(UsageError::Arguments("error: not a profile command line\n".into())),
@@ -89,7 +92,8 @@ impl Typed {
                 .iter()
                 .map(|text| read_value(flag, &name, text))
                 .collect::<Result<Vec<_>, UsageError>>()?;
-            given.push(Given { flag, name, values });
+            let last = texts.last().map(|text| redact_text(text)).unwrap_or_default();
+            given.push(Given { flag, name, values, last });
         }
         Ok(Typed { given, arguments })
     }
@@ -208,8 +212,15 @@ fn read_value(flag: &'static Flag, name: &str, text: &str) -> Result<Value, Usag
         Kind::Choice => read_choice(flag, name, text),
         Kind::Text | Kind::Texts | Kind::Path => Ok(Value::Text(text.to_owned())),
         Kind::Count { min } => match read_count(text) {
-            Some(count) if count >= min => Ok(Value::Count(count)),
+            Some(count) if (min..=flag.most).contains(&count) => Ok(Value::Count(count)),
             None if is_list(text) => Err(sweep(name, text)),
+            Some(count) if count > flag.most => {
+                refuse(&format!("a whole number, {min} or more and at most {}", flag.most))
+            }
+            // More digits than any number here has.
+            None if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                refuse(&format!("a whole number, {min} or more and at most {}", flag.most))
+            }
             None if read_number(text).is_some_and(|number| number > EXACT) => {
                 refuse(&format!("a whole number, {min} or more, in digits where it is above {EXACT:.0}"))
             }
@@ -334,6 +345,19 @@ mod tests {
                 "--request-count: expected a whole number, 1 or more, in digits where it is above 9007199254740992, got \
                  '1e18'",
             ),
+            (
+                &["--random-seed", "18446744073709551616"],
+                "--random-seed: expected a whole number, 0 or more and at most 18446744073709551615, got '18446744073709551616'",
+            ),
+            (
+                &["--concurrency", "99999999999999999999"],
+                "--concurrency: expected a whole number, 1 or more and at most 4294967295, got '99999999999999999999'",
+            ),
+            (
+                &["--warmup-concurrency", "4294967296"],
+                "--warmup-concurrency: expected a whole number, 1 or more and at most 4294967295, got '4294967296'",
+            ),
+            (&["--request-count", ""], "--request-count: expected a whole number, 1 or more, got ''"),
             (&["--request-count", "0"], "--request-count: expected a whole number, 1 or more, got '0'"),
             (&["--isl", "-5"], "--isl: expected a number of tokens, 0 to 20000000, got '-5'"),
             (

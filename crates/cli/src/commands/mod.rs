@@ -31,8 +31,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
+            let arguments = texts(&arguments);
+            let error = arguments::with_tip(error, &arguments);
             // What was mistyped may be a credential, or a URL with one in it.
-            print::err(&quote::hidden(&error.to_string(), &texts(&arguments)));
+            print::err(&quote::hidden(&error.to_string(), &arguments));
             return ExitStatus::Usage;
         }
         Err(help_or_version) => {

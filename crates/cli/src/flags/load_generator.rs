@@ -1,6 +1,6 @@
 //! Flags of the group "Load Generator".
 
-use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, Later, RATE, SHAPE, SHARE};
+use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, Later, MOST_SESSIONS, RATE, SHAPE, SHARE};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -22,6 +22,7 @@ pub(super) const FLAGS: &[Flag] = &[
     .help("How long requests in flight may finish after the duration; inf waits for all"),
     Flag::new("--concurrency", &["--concurrency"], Group::LoadGenerator, Kind::Count { min: 1 })
         .value("N")
+        .most(MOST_SESSIONS)
         .shown_default("1 without a rate or schedule, else no cap")
         .help("Most sessions in flight at once"),
     Flag::new(

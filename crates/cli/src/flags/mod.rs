@@ -164,6 +164,8 @@ pub struct Bounds {
 
 const AT_LEAST_0: Bounds = Bounds { min: 0.0, above: false, max: f64::MAX, rule: "a number, 0 or more" };
 /// No model takes more; a prompt beyond this is a slip that would fill the memory.
+/// The most that is counted in 32 bits.
+const MOST_SESSIONS: u64 = 4_294_967_295;
 const TOKENS: Bounds = Bounds { min: 0.0, above: false, max: 2e7, rule: "a number of tokens, 0 to 20000000" };
 /// More turns or passages than that in one conversation are a slip that would fill the memory, too.
 const TURNS: Bounds = Bounds { min: 1.0, above: false, max: 1e5, rule: "a number of turns, 1 to 100000" };
@@ -304,6 +306,8 @@ pub struct Flag {
     pub group: Group,
     /// What its values look like.
     pub kind: Kind,
+    /// The largest of its values, where they are whole numbers.
+    pub most: u64,
     /// Placeholder of the value in the help; empty for a switch.
     pub value: &'static str,
     /// The default, as the reference spells it.
@@ -329,6 +333,7 @@ impl Flag {
             names,
             group,
             kind,
+            most: u64::MAX,
             value: "",
             default: None,
             shown_default: None,
@@ -342,6 +347,11 @@ impl Flag {
 
     const fn value(mut self, value: &'static str) -> Flag {
         self.value = value;
+        self
+    }
+
+    const fn most(mut self, most: u64) -> Flag {
+        self.most = most;
         self
     }
 

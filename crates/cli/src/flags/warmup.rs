@@ -1,6 +1,6 @@
 //! Flags of the group "Warmup".
 
-use super::{ABOVE_0, ARRIVAL_PATTERNS, AT_LEAST_0, Flag, Group, Kind, Later, RATE};
+use super::{ABOVE_0, ARRIVAL_PATTERNS, AT_LEAST_0, Flag, Group, Kind, Later, MOST_SESSIONS, RATE};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -37,6 +37,7 @@ pub(super) const FLAGS: &[Flag] = &[
         .help("Sessions to start in the warmup"),
     Flag::new("--warmup-concurrency", &["--warmup-concurrency"], Group::Warmup, Kind::Count { min: 1 })
         .value("N")
+        .most(MOST_SESSIONS)
         .shown_default("--concurrency")
         .help("Concurrency of the warmup"),
     Flag::new(

@@ -67,7 +67,7 @@ pub(super) fn duration(typed: &Typed, flag: &str, seconds: f64) -> Result<Option
     }
     Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| UsageError::Value {
         flag: typed.name(flag).into(),
-        value: seconds.to_string(),
+        value: typed.get(flag).map_or_else(|| seconds.to_string(), |given| given.last.clone()),
         rule: "a time that fits in the clock".into(),
         similar: None,
     })

@@ -33,7 +33,8 @@ const REFUSED: &[(&str, &[&str])] = &[
     ("--model-selection-strategy weighted", &["weighted", "not supported yet"]),
     ("--transport grpc", &["--transport", "one of http"]),
     ("--request-timeout-seconds -1", &["--request-timeout-seconds", "0 or more"]),
-    ("--request-timeout-seconds 1e300", &["--request-timeout-seconds", "clock"]),
+    ("--request-timeout-seconds 1e300", &["--request-timeout-seconds", "clock", "got '1e300'"]),
+    ("--benchmark-duration 10e299", &["--benchmark-duration", "clock", "got '10e299'"]),
     ("--isl 1e9", &["--isl", "20000000"]),
     // What no memory holds.
     ("--osl 4294967296000", &["--osl", "0 to 20000000"]),
@@ -532,6 +533,13 @@ fn a_schedule_needs_a_timestamp_and_a_delay_is_none() {
 fn an_unknown_flag_is_named_with_the_one_that_was_meant() {
     let error = Typed::parse(["profile", "--requst-count", "2"]).unwrap_err().report();
     assert!(error.contains("--requst-count") && error.contains("--request-count"), "{error}");
+    // One that is far from all is like none; one that is refused helps nobody.
+    for (typed, refused) in [("--foo", ""), ("--goodputt", "--goodput")] {
+        let error = Typed::parse(["profile", typed, "2"]).unwrap_err().report();
+        assert!(error.contains(&format!("unexpected argument '{typed}'")), "{error}");
+        assert!(!error.contains("similar"), "{error}");
+        assert!(refused.is_empty() || flags::find(refused).is_some_and(|flag| !flag.acts()));
+    }
 }
 
 #[test]
