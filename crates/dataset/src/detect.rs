@@ -167,8 +167,8 @@ fn nothing_fits(look: &Look) -> DatasetError {
     })
 }
 
-/// Whether a page of HTML begins so.
-fn is_html(line: &str) -> bool {
+/// Whether a page of HTML begins so: what a server shows to people, or in the place of data that need a sign-in.
+pub fn is_html(line: &str) -> bool {
     let line = line.trim_start_matches(['\u{feff}', ' ', '\t']);
     ["<!doctype html", "<html"]
         .iter()

@@ -47,7 +47,7 @@ use aiperf_config::EndpointKind;
 use aiperf_tokenize::Tokenizer;
 use aiperf_types::{BranchPlan, Content, Conversation};
 
-pub use detect::{Detected, Timing, detect, first_record_timing};
+pub use detect::{Detected, Timing, detect, first_record_timing, is_html};
 pub use error::{CHECK_THE_PATH, DatasetError, Invalid, Place};
 pub use facts::{Survey, TurnFacts};
 pub use formats::{Files, Format, NAMES, format, formats};

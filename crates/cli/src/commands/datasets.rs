@@ -59,12 +59,14 @@ pub(in crate::commands) fn unknown<'a>(
     plain: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> String {
+    /// More are no answer but a wall.
+    const MOST: usize = 60;
     let names: Vec<&str> = names.collect();
     let near = similar::nearest(plain, names.iter().copied());
-    let tip = if near.is_empty() {
-        format!("; there are {}", names.join(", "))
-    } else {
-        format!("; near names: {}", near.join(", "))
+    let tip = match (near.is_empty(), names.len()) {
+        (false, _) => format!("; near names: {}", near.join(", ")),
+        (true, 0..=MOST) => format!("; there are {}", names.join(", ")),
+        (true, _) => "; `aiperf datasets` lists them".to_owned(),
     };
     format!("error: there is no {what} '{asked}'{tip}\n")
 }
@@ -222,5 +224,7 @@ mod tests {
         // Where none is near, all are told.
         assert!(!message.contains("near"), "{message}");
         assert!(formats().iter().all(|format| message.contains(format.name())), "{message}");
+        let message = unknown("data set", "qqqqqqqqqqqqqqqq", "qqqqqqqqqqqqqqqq", ["a"; 61].into_iter());
+        assert!(message.ends_with("'; `aiperf datasets` lists them\n"), "{message}");
     }
 }

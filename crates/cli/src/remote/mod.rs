@@ -12,7 +12,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 use aiperf_config::{DatasetSource, FileFormat, InputColumns, RemoteDataset, RunConfig};
-use aiperf_dataset::{Beginning, whole_lines};
+use aiperf_dataset::{Beginning, is_html, whole_lines};
 use aiperf_source::{Ask, Plan, Problem, Provenance, Reference, Settings, SourceError, Sources, Stop};
 
 use crate::environment::Environment;
@@ -289,6 +289,9 @@ pub(crate) fn check_first_record(
         }
         _ => match first(path) {
             Ok(()) => return Ok(()),
+            Err(_) if head_of(path, 64).is_some_and(|head| is_html(&String::from_utf8_lossy(&head))) => {
+                "it is an HTML page and no data".to_owned()
+            }
             Err(fault) => as_published(&fault.to_string(), plan, path),
         },
     };

@@ -120,6 +120,12 @@ fn a_run_names_the_reference_whose_first_record_fits_nothing_and_says_what_a_pag
             "{said}"
         );
     }
+    let page = format!("{}/page", server.url());
+    let run = machine.profile(&["--custom-dataset-type", "single_turn", "--input-file", &page]);
+    let said = stderr(&run);
+    let told =
+        format!("Cannot use {page}: it does not look like single_turn: it is an HTML page and no data");
+    assert!(run.status.code() == Some(2) && said.contains(&told), "{said}");
 }
 
 #[test]
