@@ -21,7 +21,7 @@ mod table_trace;
 mod tracelab;
 mod weka_trace;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aiperf_config::{Corpus, FileFormat, InputColumns};
@@ -29,6 +29,7 @@ use aiperf_config::{Corpus, FileFormat, InputColumns};
 use crate::json::Fault;
 use crate::look::Look;
 use crate::open::Opening;
+use crate::source::{files_below, files_of, shards_of};
 use crate::{Dataset, DatasetError};
 
 /// A file format.
@@ -160,6 +161,22 @@ impl Format {
     /// Whether folders of it are read.
     pub fn reads_folders(&self) -> bool {
         !matches!(self.folder, Folder::Never)
+    }
+
+    /// The files that data of this format at `path` are read from: the file itself, or those of a folder. Where the
+    /// folder cannot be read there are none.
+    pub fn files_read(&self, path: &Path) -> Vec<PathBuf> {
+        if !path.is_dir() {
+            return vec![path.to_owned()];
+        }
+        let files = match self.folder {
+            Folder::Never => Ok(Vec::new()),
+            Folder::Files(keep) => files_of(path, keep),
+            Folder::Below(keep) => files_below(path, keep),
+        };
+        let shards = if self.parquet { shards_of(path).ok().flatten() } else { None };
+        let shards = shards.into_iter().flat_map(|shards| shards.read).map(|name| path.join(name));
+        files.unwrap_or_default().into_iter().chain(shards).collect()
     }
 
     /// Whether `option`, one that does not act on every file, acts on it.

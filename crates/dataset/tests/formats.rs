@@ -17,6 +17,31 @@ fn vllm_28104_every_format_that_has_a_name_is_in_the_program() {
     }
 }
 
+/// Commands refuse to overwrite these.
+#[test]
+fn the_files_of_a_folder_are_those_that_its_format_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("below")).unwrap();
+    for name in ["a.jsonl", "b.json", "c.txt", "below/d.jsonl", "below/e.json"] {
+        std::fs::write(folder.path().join(name), "{}").unwrap();
+    }
+    let shards = tempfile::tempdir().unwrap();
+    for name in ["t-00000-of-00001.parquet", "README.md"] {
+        std::fs::write(shards.path().join(name), "").unwrap();
+    }
+    let read = |folder: &std::path::Path, format| {
+        let files = aiperf_dataset::format(format).files_read(folder);
+        files.iter().map(|file| file.strip_prefix(folder).unwrap().display().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(read(folder.path(), FileFormat::RawPayload), ["a.jsonl"]);
+    assert_eq!(read(folder.path(), FileFormat::RandomPool), ["a.jsonl", "b.json", "c.txt"]);
+    assert_eq!(read(folder.path(), FileFormat::WekaTrace), ["b.json"]);
+    assert_eq!(read(folder.path(), FileFormat::SagemakerDataCapture), ["a.jsonl", "below/d.jsonl"]);
+    assert!(read(folder.path(), FileFormat::BurstGptTrace).is_empty());
+    assert_eq!(read(shards.path(), FileFormat::MooncakeTrace), ["t-00000-of-00001.parquet"]);
+    assert_eq!(read(&folder.path().join("c.txt"), FileFormat::SingleTurn), [""]);
+}
+
 /// As Python's parser has it, which whoever wrote such a record has most likely seen it with.
 #[test]
 fn of_two_equal_keys_in_a_record_the_last_counts() {

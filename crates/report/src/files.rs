@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// A whole file in the making. Nothing is visible under its name before [`AtomicFile::commit`]; dropped before
@@ -81,6 +82,12 @@ pub fn write_atomic(path: impl Into<PathBuf>, bytes: &[u8]) -> io::Result<PathBu
     file.commit()
 }
 
+/// Which file a path leads to, however it is spelled and linked: its device and its number there. `None` where there
+/// is none.
+pub fn file_id(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
 /// Where a file is kept until it is whole.
 pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
@@ -116,6 +123,23 @@ mod tests {
         drop(file);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_is_known_under_each_of_its_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("a"), "x").unwrap();
+        fs::write(at("other"), "x").unwrap();
+        fs::hard_link(at("a"), at("hard")).unwrap();
+        std::os::unix::fs::symlink("a", at("soft")).unwrap();
+        let id = file_id(&at("a"));
+        assert!(id.is_some());
+        for name in ["hard", "soft", "./a"] {
+            assert_eq!(file_id(&at(name)), id, "{name}");
+        }
+        assert_ne!(file_id(&at("other")), id);
+        assert_eq!(file_id(&at("none")), None);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod style;
 mod text;
 
 pub use export::{ExportFailure, export_all, exports};
-pub use files::{AtomicFile, remedy, write_atomic};
+pub use files::{AtomicFile, file_id, remedy, write_atomic};
 pub use inputs::InputsWriter;
 pub use log::{Level, Log};
 pub use names::FileNames;
@@ -28,5 +28,5 @@ pub use redact::{Redactor, holds_signed_url};
 pub use results::{BranchStats, PhaseResults, RunResults, WrittenFile};
 pub use screen::Screen;
 pub use sink::{FLUSH_INTERVAL_NS, RecordSink, SinkError, SinkSummary};
-pub use stale::{prepare_dir, remove_unfinished};
+pub use stale::{files_of_run, prepare_dir, remove_unfinished};
 pub use style::{Palette, Style};

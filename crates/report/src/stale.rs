@@ -6,7 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::files::temporary_name;
-use crate::names::{FileNames, READY_MARKER};
+use crate::names::{FileNames, LOG_FILE, READY_MARKER};
+
+/// Every file that a run into `dir` replaces or deletes, whatever it exports.
+pub fn files_of_run(dir: &Path, names: &FileNames) -> Vec<PathBuf> {
+    let others = [READY_MARKER, LOG_FILE].map(str::to_owned);
+    let paths = names.all().into_iter().chain(others).map(|name| dir.join(name));
+    paths.flat_map(|path| [temporary_name(&path), path]).collect()
+}
 
 /// Makes the folder and deletes what an earlier run left in it, the marker of its end first; before this run writes
 /// anything. Were it killed, nobody takes files of two runs for those of one.

@@ -8,6 +8,7 @@ mod input_config;
 mod lengths;
 mod media;
 mod output;
+mod overwritten;
 pub(crate) mod pairs;
 mod phases;
 mod probe;
@@ -98,6 +99,7 @@ pub fn settle(
         )));
     }
     let output = output::settle(typed, environment, &model, &endpoint, &phases)?;
+    overwritten::refuse(typed, &dataset, &output)?;
     let tokenizer = tokenizer::settle(typed, &model, &endpoint, &mut notes);
     let runtime = runtime::settle(typed, environment)?;
     let mut config = RunConfig {

@@ -22,6 +22,7 @@ mod host;
 mod interrupts;
 mod load_delivery;
 mod other_tools;
+mod own_results;
 mod progress;
 mod rankings;
 mod records;
