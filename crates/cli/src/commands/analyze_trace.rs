@@ -1,6 +1,6 @@
 //! `aiperf analyze-trace INPUT`: what is in it?
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use aiperf_analyze::{analyze, render, to_json};
 use aiperf_config::{FileDataset, redact_text};
@@ -11,11 +11,15 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::input;
 use super::input::own_flags;
+use super::output;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
 use crate::print;
 use crate::remote::{Named, tokenizers};
+
+/// The flag that names the file of the report.
+const OUTPUT: &str = "--output-file";
 
 pub(crate) fn command() -> Command {
     Command::new("analyze-trace")
@@ -89,6 +93,10 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
     let file = input::file(named.path(), named.format, asked, &columns).map_err(|error| failed_at(&error))?;
     input::tell_columns(&columns, &file);
     let found = file.format;
+    let output = text("output").map(Path::new);
+    if let Some(output) = output {
+        output::is_not_read(OUTPUT, output, &format(found).files_read(&file.path))?;
+    }
     let refused = if format(found).takes("--isl-block-size") { blocks_fault(file.clone()) } else { None };
     let survey = Survey::figures();
     let dataset = input::survey(file, &survey);
@@ -119,13 +127,13 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
         format!("{report:#}\n")
     };
     print::out(&if text("format") == Some("json") { as_json() } else { render(&analysis) });
-    if let Some(output) = text("output").map(PathBuf::from) {
+    if let Some(output) = output {
         let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
         folder
             .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| write_atomic(&output, as_json().as_bytes()))
+            .and_then(|()| write_atomic(output, as_json().as_bytes()))
             .map_err(|error| {
-                let remedy = remedy(&error, "--output-file");
+                let remedy = remedy(&error, OUTPUT);
                 failed(format!("cannot write {}: {error}; {remedy}", output.display()))
             })?;
         print::err(&format!("Analysis report saved to {}\n", output.display()));

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aiperf_config::{InputColumns, redact_text};
-use aiperf_dataset::{CHECK_THE_PATH, Dataset, DatasetError, Place, RawRecords, Survey};
+use aiperf_dataset::{CHECK_THE_PATH, Dataset, DatasetError, Place, RawRecords, Survey, format};
 use aiperf_report::AtomicFile;
 use aiperf_synthesize::anonymize::{AnonymizeError, Anonymizer, Request, Totals};
 use aiperf_tokenize::Tokenizer;
@@ -24,6 +24,9 @@ use crate::exit::ExitStatus;
 use crate::exit::Failure;
 use crate::print;
 use crate::remote::{Named, tokenizers};
+
+/// The flag that names the trace.
+const OUTPUT: &str = "--output";
 
 /// Conversations that are kept in case their turns lie apart in the file.
 const KEPT: usize = 64;
@@ -87,11 +90,7 @@ fn anonymize(matches: &ArgMatches) -> Result<(), Failure> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // Invariant: both are required.
     let (named, output) = (text("input").unwrap_or("."), text("output").unwrap_or("-"));
-    if let (Ok(one), Ok(other)) = (Path::new(named).canonicalize(), Path::new(output).canonicalize())
-        && one == other
-    {
-        return Err(Failure::usage(format!("{output} is the input itself; name another file with --output")));
-    }
+    output::is_not_read(OUTPUT, Path::new(output), &[named.into()])?;
     output::may_write(matches, Path::new(output))?;
     let declared =
         text("custom-dataset-type").map(input::format_named).transpose().map_err(Failure::usage)?;
@@ -115,7 +114,7 @@ fn write(
     let source = if declared.is_none() && RawRecords::fits(path) {
         Source::Raw(RawRecords::open(path).map_err(|error| unreadable(path, &error))?)
     } else {
-        Source::Data(data(path, declared)?)
+        Source::Data(data(path, declared, Path::new(output))?)
     };
     let tokenizer = match matches.get_one::<String>("tokenizer") {
         None => {
@@ -161,11 +160,16 @@ enum Source {
     Data(Arc<dyn Dataset>),
 }
 
-/// Opens a dataset that was read to its end without a fault.
-fn data(path: &Path, declared: Option<aiperf_config::FileFormat>) -> Result<Arc<dyn Dataset>, Failure> {
+/// Opens a dataset that was read to its end without a fault, and of which `output` is no part.
+fn data(
+    path: &Path,
+    declared: Option<aiperf_config::FileFormat>,
+    output: &Path,
+) -> Result<Arc<dyn Dataset>, Failure> {
     let survey = Survey::new(1);
     let file = input::file(path, declared, None, &InputColumns::default())
         .map_err(|error| unreadable(path, &error))?;
+    output::is_not_read(OUTPUT, output, &format(file.format).files_read(path))?;
     input::tell_columns(&InputColumns::default(), &file);
     let opened = input::survey(file, &survey);
     if let Ok(dataset) = &opened {

@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use aiperf_report::remedy;
+use aiperf_report::{file_id, remedy};
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::exit::ExitStatus;
@@ -19,6 +19,16 @@ pub(super) fn arguments(help: &'static str, is_required: bool) -> [Arg; 2] {
             .action(ArgAction::SetTrue)
             .help("Replace FILE when it is there already"),
     ]
+}
+
+/// Refuses a file that is read, under any of its names: it would be gone. `flag` is the one that names `output`.
+pub(super) fn is_not_read(flag: &str, output: &Path, read: &[PathBuf]) -> Result<(), Failure> {
+    let Some(id) = file_id(output) else { return Ok(()) };
+    if !read.iter().any(|file| file_id(file) == Some(id)) {
+        return Ok(());
+    }
+    let part = if read.len() == 1 { "the input itself" } else { "one of the input files" };
+    Err(Failure::usage(format!("{} is {part}; name another file with {flag}", output.display())))
 }
 
 /// Refuses a file that is there already, unless it may be replaced.

@@ -103,6 +103,10 @@ fn a_folder_without_raw_records_and_a_trace_that_is_there_already_are_refused() 
     assert!(ran.err.contains("--force"), "{}", ran.err);
     assert_eq!(std::fs::read(place.path("out/replay.jsonl")).unwrap(), trace);
     from_run(&["out", "--force"]).with_code(0);
+    let raw = std::fs::read(place.path("out/mine_raw.jsonl")).unwrap();
+    let ran = from_run(&["out", "--output", "out/mine_raw.jsonl", "--force"]).with_code(2);
+    assert!(ran.err.contains("out/mine_raw.jsonl is the input itself"), "{}", ran.err);
+    assert_eq!(std::fs::read(place.path("out/mine_raw.jsonl")).unwrap(), raw);
     from_run(&["out", "--output", "none/replay.jsonl"]).with_code(1);
     from_run(&["out", "--phase", "warmup", "--output", "warm.jsonl"]).with_code(2);
     assert!(!place.path("warm.jsonl").exists());

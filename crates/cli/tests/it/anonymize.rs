@@ -227,6 +227,29 @@ fn a_file_that_is_there_is_replaced_only_with_force() {
     assert_eq!(aiperf(&[&arguments[..], &["--force"]].concat(), directory.path()).status.code(), Some(0));
 }
 
+#[test]
+fn what_is_read_is_not_replaced_even_with_force() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = lines(&[body("yyhgtrew")]);
+    for name in ["a.jsonl", "b.jsonl"] {
+        std::fs::write(directory.path().join(name), &text).unwrap();
+    }
+    for (input, output, what) in
+        [("a.jsonl", "./a.jsonl", "the input itself"), (".", "b.jsonl", "one of the input files")]
+    {
+        let arguments = ["anonymize", input, "--custom-dataset-type", "raw_payload", "--output", output];
+        let refused = aiperf(&[&arguments[..], &["--force"]].concat(), directory.path());
+        assert_eq!(refused.status.code(), Some(2));
+        assert_eq!(
+            String::from_utf8(refused.stderr).unwrap(),
+            format!("error: {output} is {what}; name another file with --output\n")
+        );
+        for name in ["a.jsonl", "b.jsonl"] {
+            assert_eq!(std::fs::read_to_string(directory.path().join(name)).unwrap(), text);
+        }
+    }
+}
+
 /// 500 requests of 20 users with growing histories: the trace replays, and the analysis finds the reuse of the source.
 #[test]
 fn the_trace_replays_and_its_reuse_is_that_of_the_source() {

@@ -149,6 +149,36 @@ fn written(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
+#[test]
+fn a_report_does_not_take_the_place_of_its_input() {
+    let body = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}\n";
+    let folder = written(&[("a.jsonl", body), ("b.jsonl", body), ("report.json", "old")]);
+    std::os::unix::fs::symlink("a.jsonl", folder.path().join("link")).unwrap();
+    let analyzed = |input: &str, output: &str| {
+        let arguments = ["analyze-trace", input, "--custom-dataset-type", "raw_payload", "--output-file", output];
+        run(&arguments, folder.path())
+    };
+    for (input, output, what) in [
+        ("a.jsonl", "a.jsonl", "a.jsonl is the input itself"),
+        ("a.jsonl", "./link", "./link is the input itself"),
+        (".", "b.jsonl", "b.jsonl is one of the input files"),
+    ] {
+        let refused = analyzed(input, output);
+        assert_eq!(refused.status.code(), Some(2));
+        assert_eq!(
+            text(&refused.stderr),
+            format!("error: {what}; name another file with --output-file\n")
+        );
+        assert!(refused.stdout.is_empty(), "{}", text(&refused.stdout));
+        for name in ["a.jsonl", "b.jsonl"] {
+            assert_eq!(std::fs::read_to_string(folder.path().join(name)).unwrap(), body, "{output}");
+        }
+    }
+    // A report is written anew each time.
+    assert_eq!(analyzed(".", "report.json").status.code(), Some(0));
+    assert_ne!(std::fs::read(folder.path().join("report.json")).unwrap(), b"old");
+}
+
 const PLAYED: &[&str] = &["profile", "--model", "m", "--url", "mock://?ttft=0ms&itl=0ms", "--ui", "none"];
 
 /// What `validate`, `analyze-trace` and `profile` say of a file, with their exit codes.

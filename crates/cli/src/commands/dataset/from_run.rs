@@ -63,6 +63,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
 
 fn convert(folder: &Path, output: &Path, phase: PhaseChoice) -> Result<Converted, Failure> {
     let raw = raw_records(folder).map_err(Failure::usage)?;
+    output::is_not_read("--output", output, std::slice::from_ref(&raw))?;
     let broken = |error: std::io::Error| output::broken(output.display(), &error);
     let mut file = AtomicFile::create(output).map_err(broken)?;
     let converted = from_run(&raw, phase, &mut file, output).map_err(|error| match &error {
