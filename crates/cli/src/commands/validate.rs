@@ -16,6 +16,8 @@ use crate::print;
 use crate::remote::Named;
 
 const DETECT: &str = "auto";
+/// The next step where none is shown.
+const ABOVE_0: &str = "--max-errors above 0 shows them";
 
 pub(crate) fn command() -> Command {
     Command::new("validate")
@@ -175,6 +177,8 @@ fn shown(validation: &Validation) -> String {
             Some(format) => format!("records load as {}", format.name()),
         };
         let _ = writeln!(out, "Validation passed: {} {what}.", validation.rows);
+    } else if validation.errors.is_empty() {
+        let _ = writeln!(out, "Validation failed with {} error(s); {ABOVE_0}", validation.count);
     } else {
         let _ = writeln!(out, "Validation failed with {} error(s):", validation.count);
         for error in &validation.errors {
@@ -189,7 +193,9 @@ fn shown(validation: &Validation) -> String {
         let _ = writeln!(out, "  {}", warning.text("warning: "));
     }
     let more = validation.warning_count - validation.warnings.len() as u64;
-    if more > 0 {
+    if more > 0 && validation.warnings.is_empty() {
+        let _ = writeln!(out, "  {more} warning(s); {ABOVE_0}");
+    } else if more > 0 {
         let _ = writeln!(out, "  and {more} more warning(s); --max-errors shows them");
     }
     out

@@ -38,6 +38,28 @@ fn a_valid_trace_is_one_line_and_an_invalid_one_lists_its_lines() {
     assert!(text(&refused.stderr).contains(&reason), "{reason}: {}", text(&refused.stderr));
 }
 
+#[test]
+fn findings_that_are_only_counted_say_how_they_are_shown() {
+    let folder = written(&[
+        ("bad.jsonl", "{\"input_length\":4}\n{\"output_length\":4}\n{\"output_length\":5}\n"),
+        ("warned.jsonl", "{\"input_length\":4,\"output_length\":0}\n"),
+    ]);
+    let shown = |file: &str, most: &str| {
+        text(&run(&["validate", "mooncake_trace", file, "--max-errors", most], folder.path()).stdout)
+    };
+    assert_eq!(
+        shown("bad.jsonl", "0"),
+        "Validation failed with 2 error(s); --max-errors above 0 shows them\n"
+    );
+    assert!(shown("bad.jsonl", "1").ends_with("\n  and 1 more; --max-errors shows them\n"));
+    let warned = shown("warned.jsonl", "10");
+    assert!(warned.contains("warning: "), "{warned}");
+    assert_eq!(
+        shown("warned.jsonl", "0"),
+        "Validation passed: 1 rows are Mooncake-compatible.\n  1 warning(s); --max-errors above 0 shows them\n"
+    );
+}
+
 /// What every command says of a file that is not there; `profile` says it in two lines, with the flag in front.
 const MISSING: &str =
     "none.jsonl does not exist; check the path: a relative one starts at the working directory";
