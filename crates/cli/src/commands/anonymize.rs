@@ -18,7 +18,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::value::RawValue;
 
 use super::patience::Patience;
-use super::{input, output};
+use super::input;
+use super::output::{self, STDOUT};
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
@@ -47,7 +48,7 @@ pub(crate) fn command() -> Command {
                 .required(true)
                 .help("File, folder or reference: a dataset with texts, or the raw records of a run"),
         )
-        .args(output::arguments("The trace to write", true))
+        .args(output::arguments("The trace to write; - is stdout", true))
         .arg(
             Arg::new("custom-dataset-type")
                 .long("custom-dataset-type")
@@ -89,9 +90,11 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
 fn anonymize(matches: &ArgMatches) -> Result<(), Failure> {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // Invariant: both are required.
-    let (named, output) = (text("input").unwrap_or("."), text("output").unwrap_or("-"));
-    output::is_not_read(OUTPUT, Path::new(output), &[named.into()])?;
-    output::may_write(matches, Path::new(output))?;
+    let (named, output) = (text("input").unwrap_or("."), text("output").unwrap_or(STDOUT));
+    if output != STDOUT {
+        output::is_not_read(OUTPUT, Path::new(output), &[named.into()])?;
+        output::may_write(matches, Path::new(output))?;
+    }
     let declared =
         text("custom-dataset-type").map(input::format_named).transpose().map_err(Failure::usage)?;
     // Invariant: it has a default.
@@ -114,7 +117,7 @@ fn write(
     let source = if declared.is_none() && RawRecords::fits(path) {
         Source::Raw(RawRecords::open(path).map_err(|error| unreadable(path, &error))?)
     } else {
-        Source::Data(data(path, declared, Path::new(output))?)
+        Source::Data(data(path, declared, output)?)
     };
     let tokenizer = match matches.get_one::<String>("tokenizer") {
         None => {
@@ -126,21 +129,35 @@ fn write(
     if let Some(fault) = tokenizer.chat_template_fault() {
         print::err(&format!("warning: the chat template of the tokenizer is not used: {fault}\n"));
     }
-    let broken = |error: &io::Error| output::broken(output, error);
-    let mut file = AtomicFile::create(output).map_err(|error| broken(&error))?;
+    let broken = |error: &io::Error| output::broken(output::shown(output), error);
+    let mut file = if output == STDOUT {
+        None
+    } else {
+        Some(AtomicFile::create(output).map_err(|error| broken(&error))?)
+    };
+    let mut stdout = output::stdout();
     let mut job = Job {
         path,
         anonymizer: Anonymizer::new(tokenizer, block_size),
-        out: &mut file,
+        out: match &mut file {
+            Some(file) => file,
+            None => &mut stdout,
+        },
         broken: &broken,
+        closed: false,
         skip_media: matches.get_flag("skip-media"),
         skipped: 0,
         patience: Patience::new(),
     };
-    match &source {
-        Source::Raw(records) => job.raw(records)?,
-        Source::Data(dataset) => job.data(&**dataset)?,
+    let written = match &source {
+        Source::Raw(records) => job.raw(records),
+        Source::Data(dataset) => job.data(&**dataset),
+    };
+    // Whoever closed the other end has read enough.
+    if job.closed {
+        return Ok(());
     }
+    written?;
     let (totals, skipped) = (job.anonymizer.totals(), job.skipped);
     drop(job);
     if totals.rows == 0 {
@@ -150,9 +167,21 @@ fn write(
             if skipped > 0 { format!(", {skipped} with media were left out") } else { String::new() }
         )));
     }
-    file.commit().map_err(|error| broken(&error))?;
+    let committed = match file {
+        Some(file) => file.commit().map(drop),
+        None => stdout.flush(),
+    };
+    match committed {
+        Err(error) if is_closed(&error) => return Ok(()),
+        committed => committed.map_err(|error| broken(&error))?,
+    }
     print::err(&summary(output, &totals, skipped));
     Ok(())
+}
+
+/// Whether nobody reads what is written to stdout.
+fn is_closed(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
 }
 
 enum Source {
@@ -164,12 +193,14 @@ enum Source {
 fn data(
     path: &Path,
     declared: Option<aiperf_config::FileFormat>,
-    output: &Path,
+    output: &str,
 ) -> Result<Arc<dyn Dataset>, Failure> {
     let survey = Survey::new(1);
     let file = input::file(path, declared, None, &InputColumns::default())
         .map_err(|error| unreadable(path, &error))?;
-    output::is_not_read(OUTPUT, output, &format(file.format).files_read(path))?;
+    if output != STDOUT {
+        output::is_not_read(OUTPUT, Path::new(output), &format(file.format).files_read(path))?;
+    }
     input::tell_columns(&InputColumns::default(), &file);
     let opened = input::survey(file, &survey);
     if let Ok(dataset) = &opened {
@@ -258,6 +289,8 @@ struct Job<'a> {
     anonymizer: Anonymizer,
     out: &'a mut dyn Write,
     broken: &'a dyn Fn(&io::Error) -> Failure,
+    /// Nobody reads what is written.
+    closed: bool,
     skip_media: bool,
     skipped: u64,
     patience: Patience,
@@ -272,7 +305,10 @@ impl Job<'_> {
                 self.skipped += 1;
                 Ok(false)
             }
-            Err(AnonymizeError::Write(error)) => Err((self.broken)(&error)),
+            Err(AnonymizeError::Write(error)) => {
+                self.closed = is_closed(&error);
+                Err((self.broken)(&error))
+            }
             Err(error) => Err(Failure::usage(format!("{} {error}", at()))),
         }
     }
@@ -410,7 +446,8 @@ fn summary(output: &str, totals: &Totals, skipped: u64) -> String {
         if totals.sessions > 0 { format!(" in {} sessions", totals.sessions) } else { String::new() };
     let left_out = if skipped > 0 { format!(", {skipped} with media left out") } else { String::new() };
     format!(
-        "{output}: {} requests{sessions}, {} tokens in {} blocks, {} of them different{left_out}\n",
+        "{}: {} requests{sessions}, {} tokens in {} blocks, {} of them different{left_out}\n",
+        output::shown(output),
         totals.rows, totals.input_tokens, totals.blocks, totals.distinct
     )
 }

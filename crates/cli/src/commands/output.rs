@@ -1,7 +1,7 @@
 //! The file that a command writes: `--output FILE`, and `--force` where it is there already.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, BufWriter, StdoutLock};
 use std::path::{Path, PathBuf};
 
 use aiperf_report::{file_id, remedy};
@@ -9,6 +9,19 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
+
+/// What `--output` is for rows on stdout, in commands that write them there.
+pub(super) const STDOUT: &str = "-";
+
+/// Stdout for many rows.
+pub(super) fn stdout() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(1 << 16, io::stdout().lock())
+}
+
+/// What the output is called when it was written.
+pub(super) fn shown(output: &str) -> &str {
+    if output == STDOUT { "stdout" } else { output }
+}
 
 /// The two arguments; `help` is that of the first. Whoever has no default for it requires it.
 pub(super) fn arguments(help: &'static str, is_required: bool) -> [Arg; 2] {

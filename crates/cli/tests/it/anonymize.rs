@@ -228,6 +228,35 @@ fn a_file_that_is_there_is_replaced_only_with_force() {
 }
 
 #[test]
+fn a_dash_is_stdout() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("in.jsonl"), lines(&[body("yyhgtrew"), body("plokijuh")])).unwrap();
+    let to = |output: &str| {
+        let arguments = ["anonymize", "in.jsonl", "--custom-dataset-type", "raw_payload", "--output", output];
+        aiperf(&arguments, directory.path())
+    };
+    let shown = to("-");
+    let said = String::from_utf8(shown.stderr).unwrap();
+    assert_eq!(shown.status.code(), Some(0), "{said}");
+    assert!(said.contains("stdout: 2 requests"), "{said}");
+    assert!(!directory.path().join("-").exists());
+    assert_eq!(to("out.jsonl").status.code(), Some(0));
+    assert_eq!(shown.stdout, std::fs::read(directory.path().join("out.jsonl")).unwrap());
+    assert_eq!(String::from_utf8(shown.stdout).unwrap().lines().count(), 2);
+
+    // More than a pipe holds: whoever closes it has read enough.
+    std::fs::write(directory.path().join("in.jsonl"), lines(&vec![body("yyhgtrew"); 4000])).unwrap();
+    let script = format!(
+        "'{}' anonymize in.jsonl --custom-dataset-type raw_payload --output - | true; exit ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_aiperf")
+    );
+    let closed = Command::new("bash").arg("-c").arg(&script).current_dir(directory.path()).output().unwrap();
+    let said = String::from_utf8(closed.stderr).unwrap();
+    assert_eq!(closed.status.code(), Some(0), "{said}");
+    assert!(!said.contains("error") && !said.contains("stdout: "), "{said}");
+}
+
+#[test]
 fn what_is_read_is_not_replaced_even_with_force() {
     let directory = tempfile::tempdir().unwrap();
     let text = lines(&[body("yyhgtrew")]);

@@ -1,6 +1,6 @@
 //! `aiperf synthesize trace`: a trace with given arrivals, lengths and reuse of prefixes.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use aiperf_report::AtomicFile;
@@ -9,13 +9,11 @@ use aiperf_synthesize::trace::{Arrivals, Length, Shape, Totals, TraceError, Trac
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::super::output;
+use super::super::output::{self, STDOUT};
 use super::super::patience::Patience;
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
 use crate::print;
-
-const STDOUT: &str = "-";
 
 pub(super) fn command() -> Command {
     let argument = |name: &'static str, value: &'static str, help: &'static str| {
@@ -130,7 +128,7 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     let mut patience = Patience::new();
     let mut progress = |done| patience.tell(done, requests, "rows");
     let written = if output == STDOUT {
-        let mut rows = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        let mut rows = output::stdout();
         match synthesis.write(&mut rows, &mut progress) {
             // Whoever closed the other end has read enough.
             Err(TraceError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
@@ -162,9 +160,9 @@ fn summary(output: &str, totals: &Totals) -> String {
     } else {
         String::new()
     };
-    let name = if output == STDOUT { "stdout" } else { output };
     format!(
-        "{name}: {} rows in {seconds:.3} s{rate}, {:.1} tokens in and {:.1} out per request, prefix reuse {:.4}\n",
+        "{}: {} rows in {seconds:.3} s{rate}, {:.1} tokens in and {:.1} out per request, prefix reuse {:.4}\n",
+        output::shown(output),
         totals.rows,
         totals.input_tokens as f64 / rows,
         totals.output_tokens as f64 / rows,
