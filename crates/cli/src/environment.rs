@@ -364,7 +364,7 @@ impl Environment {
                 },
                 Setter::Percent(set) => match text.parse::<f64>() {
                     Ok(number) if number.is_finite() && number >= 0.0 => set(&mut tuning, number),
-                    _ => return Err(refuse(name, text, "a number, 0 or more")),
+                    _ => return Err(refuse(name, text, "a finite number, 0 or more")),
                 },
                 Setter::Count(set) => match text.parse::<u32>() {
                     Ok(count) if count > 0 => set(&mut tuning, count),

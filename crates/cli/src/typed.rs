@@ -211,20 +211,10 @@ fn read_value(flag: &'static Flag, name: &str, text: &str) -> Result<Value, Usag
         Kind::Text if !flag.one_of.is_empty() => read_choice(flag, name, text),
         Kind::Choice => read_choice(flag, name, text),
         Kind::Text | Kind::Texts | Kind::Path => Ok(Value::Text(text.to_owned())),
-        Kind::Count { min } => match read_count(text) {
-            Some(count) if (min..=flag.most).contains(&count) => Ok(Value::Count(count)),
-            None if is_list(text) => Err(sweep(name, text)),
-            Some(count) if count > flag.most => {
-                refuse(&format!("a whole number, {min} or more and at most {}", flag.most))
-            }
-            // More digits than any number here has.
-            None if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
-                refuse(&format!("a whole number, {min} or more and at most {}", flag.most))
-            }
-            None if read_number(text).is_some_and(|number| number > EXACT) => {
-                refuse(&format!("a whole number, {min} or more, in digits where it is above {EXACT:.0}"))
-            }
-            _ => refuse(&format!("a whole number, {min} or more")),
+        Kind::Count { min } => match whole(text, min, flag.most) {
+            Ok(count) => Ok(Value::Count(count)),
+            Err(_) if is_list(text) => Err(sweep(name, text)),
+            Err(rule) => refuse(&rule),
         },
         Kind::Number(bounds) | Kind::Seconds(bounds) => match read_number(text) {
             Some(number)
@@ -262,6 +252,23 @@ fn read_count(text: &str) -> Option<u64> {
     }
     let number = read_number(text)?;
     (number >= 0.0 && number.fract() == 0.0 && number <= EXACT).then_some(number as u64)
+}
+
+/// A whole number from `least` to `most`; the rule that `text` breaks, in words that follow "expected", where it is none.
+pub(crate) fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let rule = format!("a whole number, {least} or more");
+    match read_count(text) {
+        Some(count) if (least..=most).contains(&count) => Ok(count),
+        Some(count) if count > most => Err(format!("{rule} and at most {most}")),
+        // More digits than any number here has.
+        None if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Err(format!("{rule} and at most {most}"))
+        }
+        None if read_number(text).is_some_and(|number| number > EXACT) => {
+            Err(format!("{rule}, in digits where it is above {EXACT:.0}"))
+        }
+        _ => Err(rule),
+    }
 }
 
 fn is_list(text: &str) -> bool {
@@ -375,6 +382,14 @@ mod tests {
             (
                 &["--benchmark-grace-period", "-1"],
                 "--benchmark-grace-period: expected seconds, 0 or more, or inf, got '-1'",
+            ),
+            (
+                &["--synthesis-speedup-ratio", "inf"],
+                "--synthesis-speedup-ratio: expected a finite number above 0, got 'inf'",
+            ),
+            (
+                &["--synthesis-output-len-multiplier", "nan"],
+                "--synthesis-output-len-multiplier: expected a finite number, 0 or more, got 'nan'",
             ),
             (&["--random-seed", "-1"], "--random-seed: expected a whole number, 0 or more, got '-1'"),
             (&["--streaming=yes"], "--streaming: expected true or false, got 'yes'"),

@@ -325,6 +325,10 @@ fn what_a_weka_trace_may_not_hold_is_named() {
         (in_request("ttft", json!(0.1)), &["requests[0]", "ttft"]),
         (in_request("in", json!(-1)), &["requests[0]", "`in`"]),
         (in_request("t", json!(-1)), &["requests[0]", "`t`", "0 or more"]),
+        (
+            in_request("think_time", json!(1e15)),
+            &["`think_time`", "must be 0 or more and below 100000000000, is 1000000000000000"],
+        ),
         (in_request("hash_ids", json!(["x"])), &["requests[0]", "hash_ids"]),
         (agent("depth", json!(1)), &["requests[1]", "depth"]),
         (agent("requests", json!([{"type": "subagent"}])), &["requests[1].requests[0]"]),

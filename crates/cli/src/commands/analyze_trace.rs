@@ -7,11 +7,12 @@ use aiperf_config::{FileDataset, redact_text};
 use aiperf_dataset::{DatasetError, Survey, format};
 use aiperf_report::{remedy, write_atomic};
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command};
 
 use super::input;
 use super::input::own_flags;
 use super::output;
+use super::whole::whole_u32;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
@@ -46,7 +47,7 @@ pub(crate) fn command() -> Command {
             Arg::new("block-size")
                 .long("block-size")
                 .value_name("TOKENS")
-                .value_parser(value_parser!(u32).range(1..))
+                .value_parser(whole_u32(1))
                 .help("Tokens of a hash block [default: that of the type]"),
         )
         .arg(input::columns_argument())

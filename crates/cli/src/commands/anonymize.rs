@@ -14,12 +14,13 @@ use aiperf_report::AtomicFile;
 use aiperf_synthesize::anonymize::{AnonymizeError, Anonymizer, Request, Totals};
 use aiperf_tokenize::Tokenizer;
 use aiperf_types::{Content, Conversation};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::value::RawValue;
 
-use super::patience::Patience;
 use super::input;
 use super::output::{self, STDOUT};
+use super::patience::Patience;
+use super::whole::whole_u32;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
@@ -66,7 +67,7 @@ pub(crate) fn command() -> Command {
                 .long("block-size")
                 .value_name("TOKENS")
                 .default_value("512")
-                .value_parser(value_parser!(u32).range(1..))
+                .value_parser(whole_u32(1))
                 .help("Tokens of a block"),
         )
         .arg(
@@ -448,6 +449,9 @@ fn summary(output: &str, totals: &Totals, skipped: u64) -> String {
     format!(
         "{}: {} requests{sessions}, {} tokens in {} blocks, {} of them different{left_out}\n",
         output::shown(output),
-        totals.rows, totals.input_tokens, totals.blocks, totals.distinct
+        totals.rows,
+        totals.input_tokens,
+        totals.blocks,
+        totals.distinct
     )
 }

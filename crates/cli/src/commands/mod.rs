@@ -14,6 +14,7 @@ pub mod plugins;
 pub mod profile;
 pub mod synthesize;
 pub mod validate;
+mod whole;
 
 pub(crate) use input::{common_names, faults, first_record};
 

@@ -6,10 +6,11 @@ use aiperf_analyze::{Validation, validate};
 use aiperf_config::{FileFormat, InputColumns, redact_text};
 use aiperf_dataset::{DatasetError, Survey};
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
 use super::input;
+use super::whole::whole_u32;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::print;
@@ -39,14 +40,14 @@ pub(crate) fn command() -> Command {
                 .long("max-errors")
                 .value_name("N")
                 .default_value("10")
-                .value_parser(value_parser!(u32))
+                .value_parser(whole_u32(0))
                 .help("Errors to show; all are counted"),
         )
         .arg(
             Arg::new("block-size")
                 .long("block-size")
                 .value_name("TOKENS")
-                .value_parser(value_parser!(u32).range(1..))
+                .value_parser(whole_u32(1))
                 .help("Tokens of a hash block [default: that of the type]"),
         )
         .arg(input::columns_argument())

@@ -162,7 +162,8 @@ pub struct Bounds {
     pub rule: &'static str,
 }
 
-const AT_LEAST_0: Bounds = Bounds { min: 0.0, above: false, max: f64::MAX, rule: "a number, 0 or more" };
+const AT_LEAST_0: Bounds =
+    Bounds { min: 0.0, above: false, max: f64::MAX, rule: "a finite number, 0 or more" };
 /// No model takes more; a prompt beyond this is a slip that would fill the memory.
 /// The most that is counted in 32 bits.
 const MOST_SESSIONS: u64 = 4_294_967_295;
@@ -183,7 +184,7 @@ const PAUSE: Bounds = Bounds { min: 0.0, above: false, max: 6.048e8, rule: "mill
 const RATE: Bounds = Bounds { min: 0.0, above: true, max: 1e6, rule: "a number above 0 and up to 1000000" };
 /// Shapes beyond these have no arrivals for a long time, and then all of them.
 const SHAPE: Bounds = Bounds { min: 1e-3, above: false, max: 1e6, rule: "a number from 0.001 to 1000000" };
-const ABOVE_0: Bounds = Bounds { min: 0.0, above: true, max: f64::MAX, rule: "a number above 0" };
+const ABOVE_0: Bounds = Bounds { min: 0.0, above: true, max: f64::MAX, rule: "a finite number above 0" };
 const SHARE: Bounds = Bounds { min: 0.0, above: false, max: 1.0, rule: "a share from 0 to 1" };
 const PART: Bounds = Bounds { min: 0.0, above: true, max: 1.0, rule: "a share above 0 and up to 1" };
 const PERCENT: Bounds =

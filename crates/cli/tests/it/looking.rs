@@ -177,7 +177,8 @@ fn a_report_does_not_take_the_place_of_its_input() {
     let folder = written(&[("a.jsonl", body), ("b.jsonl", body), ("report.json", "old")]);
     std::os::unix::fs::symlink("a.jsonl", folder.path().join("link")).unwrap();
     let analyzed = |input: &str, output: &str| {
-        let arguments = ["analyze-trace", input, "--custom-dataset-type", "raw_payload", "--output-file", output];
+        let arguments =
+            ["analyze-trace", input, "--custom-dataset-type", "raw_payload", "--output-file", output];
         run(&arguments, folder.path())
     };
     for (input, output, what) in [
@@ -187,10 +188,7 @@ fn a_report_does_not_take_the_place_of_its_input() {
     ] {
         let refused = analyzed(input, output);
         assert_eq!(refused.status.code(), Some(2));
-        assert_eq!(
-            text(&refused.stderr),
-            format!("error: {what}; name another file with --output-file\n")
-        );
+        assert_eq!(text(&refused.stderr), format!("error: {what}; name another file with --output-file\n"));
         assert!(refused.stdout.is_empty(), "{}", text(&refused.stdout));
         for name in ["a.jsonl", "b.jsonl"] {
             assert_eq!(std::fs::read_to_string(folder.path().join(name)).unwrap(), body, "{output}");

@@ -54,6 +54,20 @@ fn a_trace_replays_on_its_schedule_and_another_seed_gives_another() {
     assert_eq!(summary["request_count"]["avg"].as_f64(), Some(40.0));
 }
 
+#[test]
+fn whole_numbers_are_read_as_those_of_a_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let rows = |count: &str, size: &str| {
+        let shape = ["--num-requests", count, "--block-size", size, "--prefix-reuse", "0"];
+        let made = trace(&[&["--output", "-"][..], &shape].concat(), directory.path());
+        assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+        made.stdout
+    };
+    let made = rows("1e1", "1.28e2");
+    assert_eq!(made.split(|byte| *byte == b'\n').count(), 11);
+    assert_eq!(made, rows("10", "128"));
+}
+
 /// The other commands find the trace valid, and the reuse that was asked for and said.
 #[test]
 fn the_trace_is_valid_and_its_analysis_finds_the_reuse() {
@@ -103,6 +117,12 @@ fn what_does_not_fit_is_refused_by_its_flag_and_nothing_is_written() {
         (&["--rate", "1e-300"], "--rate must be from"),
         (&["--rate", "inf"], "--rate"),
         (&["--num-requests", "18446744073709551615"], "--num-requests must be from 1 to 100000000"),
+        (&["--num-requests", "1e12"], "--num-requests must be from 1 to 100000000"),
+        (&["--num-requests", "1.5"], "'--num-requests <N>': expected a whole number, 0 or more"),
+        (
+            &["--block-size", "1e10"],
+            "'--block-size <N>': expected a whole number, 0 or more and at most 4294967295",
+        ),
         (&["--prefix-reuse", "1"], "--prefix-reuse"),
         (&["--prefix-reuse", "0.99"], "the highest is 0.9"),
         (&["--isl", "500"], "the highest is 0;"),

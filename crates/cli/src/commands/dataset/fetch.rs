@@ -10,6 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::Value;
 
 use super::super::datasets::unknown;
+use super::super::whole::whole;
 use super::reference::{json, scheduled_by_format};
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
@@ -47,7 +48,7 @@ pub(super) fn command() -> Command {
         )
         .arg(
             of_set("num-dataset-entries", "N", "Only as much as a run with this option reads")
-                .value_parser(clap::value_parser!(u64).range(1..)),
+                .value_parser(whole(1)),
         )
         .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("One JSON array"))
 }

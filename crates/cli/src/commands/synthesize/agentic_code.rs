@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use aiperf_synthesize::agentic::{
     self, BUNDLED, Config, Manifest, Outcome, Synthesis, SynthesisError, Written,
 };
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
-use super::super::{input, interrupt::Interrupt, output, patience::Patience};
+use super::super::{input, interrupt::Interrupt, output, patience::Patience, whole::whole};
 
 use crate::exit::{ExitStatus, Failure};
 use crate::print;
@@ -32,7 +32,7 @@ pub(super) fn command() -> Command {
         Arg::new(name)
             .long(name)
             .value_name("N")
-            .value_parser(value_parser!(u64).range(1..))
+            .value_parser(whole(1))
             .allow_negative_numbers(true)
             .help(help)
     };
@@ -61,7 +61,7 @@ pub(super) fn command() -> Command {
                 .long("seed")
                 .value_name("N")
                 .default_value("42")
-                .value_parser(value_parser!(u64))
+                .value_parser(whole(0))
                 .allow_negative_numbers(true)
                 .help("The same seed gives the same trace"),
         )

@@ -11,6 +11,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::super::output::{self, STDOUT};
 use super::super::patience::Patience;
+use super::super::whole::{whole, whole_u32};
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
 use crate::print;
@@ -20,7 +21,7 @@ pub(super) fn command() -> Command {
         Arg::new(name).long(name).value_name(value).allow_negative_numbers(true).help(help)
     };
     let count = |name: &'static str, default: &'static str, help: &'static str| {
-        argument(name, "N", help).default_value(default).value_parser(value_parser!(u64))
+        argument(name, "N", help).default_value(default).value_parser(whole(0))
     };
     let number = |name: &'static str, default: &'static str, help: &'static str| {
         argument(name, "X", help).default_value(default).value_parser(value_parser!(f64))
@@ -49,10 +50,10 @@ pub(super) fn command() -> Command {
         .arg(argument("osl-stddev", "X", "Their standard deviation [default: 0]").value_parser(value_parser!(f64)))
         .arg(number("prefix-reuse", "0.5", "Share of all blocks that an earlier request had in the same place"))
         .arg(
-            count("prefix-groups", "16", "Groups that share a prefix").value_parser(value_parser!(u32)),
+            count("prefix-groups", "16", "Groups that share a prefix").value_parser(whole_u32(0)),
         )
         .arg(number("zipf-alpha", "1.0", "Group k is chosen with weight k^-X"))
-        .arg(count("block-size", "512", "Tokens of a block").value_parser(value_parser!(u32)))
+        .arg(count("block-size", "512", "Tokens of a block").value_parser(whole_u32(0)))
         .arg(count("seed", "42", "The same seed gives the same trace"))
 }
 

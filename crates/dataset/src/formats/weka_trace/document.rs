@@ -258,11 +258,12 @@ fn count(key: &'static str, field: Field<'_>) -> Result<u64, Fault> {
 
 /// A time of 0 or more.
 fn seconds(key: &'static str, field: Field<'_>) -> Result<Option<f64>, Fault> {
-    let Some(time) = field.map(|text| json::number(key, text)).transpose()? else { return Ok(None) };
     // About 3,000 years: longer times are slips, and would not fit the clock.
-    if (0.0..1e11).contains(&time) {
+    const END: f64 = 1e11;
+    let Some(time) = field.map(|text| json::number(key, text)).transpose()? else { return Ok(None) };
+    if (0.0..END).contains(&time) {
         Ok(Some(time))
     } else {
-        Err(Fault::new(key, format!("must be 0 or more, is {time}")))
+        Err(Fault::new(key, format!("must be 0 or more and below {END}, is {time}")))
     }
 }
