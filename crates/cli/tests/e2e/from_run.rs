@@ -108,6 +108,9 @@ fn a_folder_without_raw_records_and_a_trace_that_is_there_already_are_refused() 
     assert!(ran.err.contains("out/mine_raw.jsonl is the input itself"), "{}", ran.err);
     assert_eq!(std::fs::read(place.path("out/mine_raw.jsonl")).unwrap(), raw);
     from_run(&["out", "--output", "none/replay.jsonl"]).with_code(1);
+    let ran = from_run(&["out", "--output", "-"]).with_code(2);
+    assert!(ran.err.contains("--output -: stdout takes the command"), "{}", ran.err);
+    assert!(!place.path("-").exists());
     from_run(&["out", "--phase", "warmup", "--output", "warm.jsonl"]).with_code(2);
     assert!(!place.path("warm.jsonl").exists());
 }

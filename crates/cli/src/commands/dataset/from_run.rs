@@ -47,7 +47,8 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let folder = Path::new(text("dir").unwrap_or("."));
     let phase = PhaseChoice::ALL.into_iter().find(|phase| Some(phase.name()) == text("phase"));
     let output = text("output").map_or_else(|| folder.join("replay.jsonl"), PathBuf::from);
-    let converted = output::may_write(matches, &output)
+    let converted = is_file(&output)
+        .and_then(|()| output::may_write(matches, &output))
         .and_then(|()| convert(folder, &output, phase.unwrap_or(PhaseChoice::Profiling)));
     match converted {
         Ok(converted) => {
@@ -59,6 +60,16 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
             status
         }
     }
+}
+
+/// Refuses stdout, which takes the command.
+fn is_file(output: &Path) -> Result<(), Failure> {
+    if output != Path::new(output::STDOUT) {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        "--output -: stdout takes the command that replays the trace; name a file with --output",
+    ))
 }
 
 fn convert(folder: &Path, output: &Path, phase: PhaseChoice) -> Result<Converted, Failure> {
