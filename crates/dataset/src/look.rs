@@ -185,8 +185,22 @@ fn record_of(line: String) -> Seen {
     }
 }
 
+/// A path without the ending that says how the file is compressed.
+pub(crate) fn uncompressed(path: &Path) -> PathBuf {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz" | "zst") => path.with_extension(""),
+        _ => path.to_owned(),
+    }
+}
+
+/// Whether the name of a file ends in this way, compressed or not.
 pub(crate) fn has_extension(path: &Path, wanted: &str) -> bool {
-    path.extension().is_some_and(|found| found == wanted)
+    uncompressed(path).extension().is_some_and(|found| found == wanted)
+}
+
+/// The name of a file without its ending, nor that of its compression.
+pub(crate) fn stem(path: &Path) -> String {
+    uncompressed(path).file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 pub(crate) fn is_hidden(path: &Path) -> bool {

@@ -1,5 +1,6 @@
 //! From a configuration to a dataset.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use aiperf_config::{Corpus, DatasetConfig, DatasetSource, FileDataset as FileCon
 use crate::file::{FileDataset, Finish};
 use crate::formats::{Files, Folder, Format, format};
 use crate::index::{Rules, index};
-use crate::look::has_extension;
+use crate::look::uncompressed;
 use crate::parquet::Table;
 use crate::record::{Check, LineFormat};
 use crate::source::{
@@ -143,13 +144,14 @@ impl Opening<'_> {
             return Err(DatasetError::Empty(format!("{}: the folder has no {name} files", path.display())));
         }
         check_count(path, paths.len())?;
+        check_copies(&paths)?;
         Ok(paths)
     }
 
     fn check_coding(&self, path: &Path) -> Result<(), DatasetError> {
         match coding(path)? {
             Coding::Parquet | Coding::Arrow => Err(self.no_parquet(path)),
-            _ if has_extension(path, "parquet") => Err(DatasetError::Unreadable {
+            _ if path.extension().is_some_and(|ending| ending == "parquet") => Err(DatasetError::Unreadable {
                 path: path.to_owned(),
                 reason: "its name says parquet and its content does not: it does not start with PAR1; fetch the file \
                          again"
@@ -324,6 +326,21 @@ fn check_count(folder: &Path, files: usize) -> Result<(), DatasetError> {
         "{}: the folder has {files} files, at most {MOST_FILES} are read",
         folder.display()
     )))
+}
+
+/// Refuses files that are there twice, compressed and not: what they hold would be sent twice.
+fn check_copies(paths: &[PathBuf]) -> Result<(), DatasetError> {
+    let mut seen: HashMap<PathBuf, &Path> = HashMap::with_capacity(paths.len());
+    for path in paths {
+        if let Some(other) = seen.insert(uncompressed(path), path) {
+            return Err(DatasetError::Unsuitable(format!(
+                "{} and {} differ in their compression alone, and both would be sent; move one of them away",
+                other.display(),
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Tokens of a hash block where neither the options nor the format say so.

@@ -96,3 +96,69 @@ fn cut_off_compression_is_named_by_every_text_format() {
         }
     }
 }
+
+/// Samples of every format that reads folders: how their names end, and what three files of it hold.
+fn folders() -> Vec<(FileFormat, &'static str, [String; 3])> {
+    let read = |name: &str| std::fs::read_to_string(data(name)).unwrap();
+    let weka = |id: &str| read("weka_trace.json").replace("weka-demo", id);
+    let calls = read("sagemaker_capture.jsonl");
+    let calls: Vec<String> = calls.lines().map(str::to_owned).collect();
+    vec![
+        (
+            FileFormat::RandomPool,
+            "jsonl",
+            [
+                read("random_pool_dir/passages.jsonl"),
+                read("random_pool.jsonl"),
+                read("random_pool_dir/queries.jsonl"),
+            ],
+        ),
+        (
+            FileFormat::RawPayload,
+            "jsonl",
+            ["raw_payload_dir/a_first.jsonl", "raw_payload.jsonl", "raw_payload_dir/b_second.jsonl"]
+                .map(read),
+        ),
+        (FileFormat::SagemakerDataCapture, "jsonl", calls.try_into().unwrap()),
+        (FileFormat::WekaTrace, "json", ["one", "two", "three"].map(weka)),
+    ]
+}
+
+#[test]
+fn compressed_files_of_a_folder_are_read_like_the_others_by_every_format_that_reads_folders() {
+    let tested: Vec<FileFormat> = folders().iter().map(|(format, ..)| *format).collect();
+    for format in formats() {
+        assert_eq!(format.reads_folders(), tested.contains(&format.format), "{}", format.name());
+    }
+    for (format, ending, texts) in folders() {
+        let read = |codings: [&str; 3]| {
+            let folder = tempfile::tempdir().unwrap();
+            for (number, (text, coding)) in texts.iter().zip(codings).enumerate() {
+                let bytes = match coding {
+                    ".gz" => gzip(text.as_bytes()),
+                    ".zst" => zstd::encode_all(text.as_bytes(), 3).unwrap(),
+                    _ => text.clone().into_bytes(),
+                };
+                std::fs::write(folder.path().join(format!("part{number}.{ending}{coding}")), bytes).unwrap();
+            }
+            assert_eq!(detect(folder.path()).unwrap().format, format, "{codings:?}");
+            conversations(folder.path(), format)
+        };
+        let expected = read(["", "", ""]);
+        for codings in [[".gz", "", ".zst"], ["", ".zst", ".gz"], [".zst", ".gz", ".gz"]] {
+            assert_eq!(read(codings), expected, "{format:?} {codings:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_and_its_compressed_copy_in_a_folder_are_refused() {
+    for (format, ending, texts) in folders() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(format!("a.{ending}")), &texts[0]).unwrap();
+        std::fs::write(folder.path().join(format!("a.{ending}.gz")), gzip(texts[0].as_bytes())).unwrap();
+        let message = load(folder.path(), format).err().unwrap().to_string();
+        assert!(message.contains(&format!("a.{ending} and ")), "{message}");
+        assert!(message.contains(&format!("a.{ending}.gz differ in their compression alone")), "{message}");
+    }
+}

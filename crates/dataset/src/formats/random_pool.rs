@@ -14,7 +14,7 @@ use crate::file::Finish;
 
 use crate::index::{collect, row_fault};
 use crate::json::{self, Fault};
-use crate::look::{Look, is_hidden};
+use crate::look::{Look, is_hidden, stem};
 use crate::open::{Opening, Sources};
 use crate::record::{Problem, Row, check_type};
 use crate::source::{Lines, SourceFile};
@@ -130,7 +130,7 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     let mut authored = false;
     let mut ranked = (false, false);
     for (number, file) in files.iter().enumerate() {
-        let name = file.path.file_stem().unwrap_or_default().to_string_lossy();
+        let name = stem(&file.path);
         // Whether each entry has a query, and whether each has passages.
         let mut all_ranked = (true, true);
         let mut entries = Vec::new();

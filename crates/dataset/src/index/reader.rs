@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::json::Fault;
+use crate::look::stem;
 use crate::names::Names;
 use crate::record::{Check, Found, LineFormat, Render, Row};
 use crate::source::{Records, SourceFile};
@@ -173,8 +174,7 @@ impl Reader {
                 rows.push(row.numbered(self.records));
             }
             if self.session_per_file {
-                let stem = self.files[self.file].path.file_stem().unwrap_or_default();
-                self.found.session.push_str(&stem.to_string_lossy());
+                self.found.session.push_str(&stem(&self.files[self.file].path));
                 self.found.has_session = true;
             }
             self.check.kept(rows.len());
