@@ -162,3 +162,29 @@ fn a_file_and_its_compressed_copy_in_a_folder_are_refused() {
         assert!(message.contains(&format!("a.{ending}.gz differ in their compression alone")), "{message}");
     }
 }
+
+#[test]
+fn a_compressed_file_is_recognised_by_its_name_without_the_ending_of_the_compression() {
+    let bench = std::fs::read(data("speed_bench/qualitative.jsonl")).unwrap();
+    let bench = (FileFormat::SpeedBenchQualitative, bench, "qualitative.jsonl".to_owned());
+    // As a run writes it: a line is no record.
+    let sessions = b"{\n\"data\": [\n{\"session_id\": \"a\", \"payloads\": [{\"messages\": []}]}\n]}\n".to_vec();
+    let sessions = (FileFormat::InputsJson, sessions, "inputs.json".to_owned());
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, text, name) in samples().into_iter().chain([bench, sessions]) {
+        let said = |name: &str| {
+            let found = detect(&folder.path().join(name)).map(|found| found.format);
+            found.map_err(|error| error.to_string().replace(".gz: ", ": ").replace(".zst: ", ": "))
+        };
+        std::fs::write(folder.path().join(&name), &text).unwrap();
+        let found = said(&name);
+        if matches!(kind, FileFormat::InputsJson | FileFormat::WekaTrace) {
+            assert_eq!(found, Ok(kind));
+        }
+        for (ending, bytes) in [("gz", gzip(&text)), ("zst", zstd::encode_all(text.as_slice(), 3).unwrap())] {
+            let name = format!("{name}.{ending}");
+            std::fs::write(folder.path().join(&name), bytes).unwrap();
+            assert_eq!(said(&name), found, "{name}");
+        }
+    }
+}

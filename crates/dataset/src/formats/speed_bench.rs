@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Files, Format, Near};
 use crate::json::{self, Fault};
+use crate::look::{has_extension, stem};
 use crate::record::{Check, Found, FoundTurn, LineFormat, Problem, Render, Row};
 
 /// Files that hold a split, by their name without `.jsonl`.
@@ -29,8 +30,13 @@ pub(crate) const fn format_of(format: FileFormat) -> Format {
         writes_inputs: true,
         options: &["--osl", "--num-dataset-entries"],
         fits: |format, look| {
-            let split = look.path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl"));
-            let Some(split) = split.filter(|split| SPLITS.contains(split)) else { return false };
+            if !has_extension(&look.path, "jsonl") {
+                return false;
+            }
+            let split = stem(&look.path);
+            if !SPLITS.contains(&split.as_str()) {
+                return false;
+            }
             // A file holds all categories of its split: the type of the whole split is meant unless a row says other.
             let fits = match category_of(format.format) {
                 None => format.name() == format!("speed_bench_{split}"),
