@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::formats::{self, Files, Format, Near};
 use crate::json::{self, Fault};
 use crate::look::{Look, Seen};
-use crate::{DatasetError, Place};
+use crate::{DatasetError, Place, RawRecords, raw_records};
 
 /// A format found by looking at a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,13 @@ fn one_that_fits(look: &Look, columns: &InputColumns) -> Result<Option<&'static 
                 "a record must be a JSON object; put one object on each line",
             ));
         }
-        Seen::Record(_, record) => {
+        Seen::Record(line, record) => {
+            if raw_records::is_raw(line) {
+                return Err(DatasetError::Undetected(format!(
+                    "{path}: these are raw records of a run; aiperf dataset from-run DIR makes a trace of them, where DIR is \
+                     the folder of the run"
+                )));
+            }
             if let Some(format) = record.get("type").and_then(Value::as_str).and_then(formats::named) {
                 return if (format.fits)(format, look) {
                     Ok(Some(format))
@@ -144,6 +150,12 @@ fn nothing_fits(look: &Look) -> DatasetError {
         return DatasetError::Undetected(format!(
             "{path}: no dataset type fits the files of this folder, and its aiperf.json counts only where it is published \
              (hf://, s3://); name the data file itself, and its type with --custom-dataset-type"
+        ));
+    }
+    if look.is_folder() && RawRecords::in_folder(&look.path).is_some() {
+        return DatasetError::Undetected(format!(
+            "{path}: this is the folder of a run; aiperf dataset from-run DIR makes a trace of its raw records, where DIR is \
+             that folder"
         ));
     }
     let name = "name the type with --custom-dataset-type";

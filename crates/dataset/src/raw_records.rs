@@ -1,12 +1,12 @@
 //! The raw records of a run, `profile_export_raw.jsonl`, as requests: when each was sent, its body, and how many
 //! tokens the server says it answered with.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::json::{self, Fault};
-use crate::source::{Lines, SourceFile};
+use crate::source::{Lines, SourceFile, files_of};
 use crate::{DatasetError, Place};
 
 /// One request of a run: a few dozen bytes; its body stays in the file.
@@ -38,6 +38,14 @@ impl RawRecords {
             Ok(std::str::from_utf8(line.bytes).is_ok_and(|text| start(text).is_some()))
         };
         path.is_file() && first().unwrap_or(false)
+    }
+
+    /// The file of raw records in the folder of a run, whatever prefix its name has.
+    pub fn in_folder(folder: &Path) -> Option<PathBuf> {
+        let named = |file: &Path| {
+            file.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(b"_raw.jsonl"))
+        };
+        files_of(folder, named).ok()?.into_iter().find(|file| RawRecords::fits(file))
     }
 
     /// Reads the records once. Requests that failed before they had a body are left out.
@@ -83,6 +91,11 @@ impl RawRecords {
         // It was valid when it was read for the first time.
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
+}
+
+/// Whether a record is one of a run, with what was sent. Lines of `profile_export.jsonl` have metrics in its place.
+pub(crate) fn is_raw(text: &str) -> bool {
+    start(text).is_some() && matches!(json::object(text, &["metrics"]), Ok([None]))
 }
 
 /// When a request was sent, ns, and the phase it belongs to.
@@ -158,5 +171,18 @@ mod tests {
             assert!(!RawRecords::fits(&path), "{text}");
         }
         assert!(!RawRecords::fits(folder.path()));
+    }
+
+    #[test]
+    fn the_raw_records_of_a_run_are_found_in_its_folder_under_any_prefix() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = r#"{"metadata":{"request_start_ns":1,"benchmark_phase":"profiling"},"payload":{}}"#;
+        std::fs::write(folder.path().join("profile_export.jsonl"), record).unwrap();
+        std::fs::write(folder.path().join("a_raw.jsonl"), "{}").unwrap();
+        assert_eq!(RawRecords::in_folder(folder.path()), None);
+        let raw = folder.path().join("mine_raw.jsonl");
+        std::fs::write(&raw, record).unwrap();
+        assert_eq!(RawRecords::in_folder(folder.path()), Some(raw.clone()));
+        assert_eq!(RawRecords::in_folder(&raw), None);
     }
 }

@@ -76,6 +76,23 @@ fn nothing_that_fits_asks_for_the_type() {
     assert!(undetected("a,b,c").contains("--custom-dataset-type"));
 }
 
+/// Their bodies would be sent without the times at which they were.
+#[test]
+fn raw_records_of_a_run_are_no_dataset_and_what_makes_one_of_them_is_told() {
+    let metadata = r#""metadata": {"request_start_ns": 5, "benchmark_phase": "profiling"}"#;
+    let raw = format!(
+        r#"{{{metadata}, "responses": [], "payload": {{"messages": [{{"role": "user", "content": "a"}}]}}}}"#
+    );
+    let message = undetected(&raw);
+    assert!(message.contains("raw records of a run; aiperf dataset from-run DIR makes a trace"), "{message}");
+    let (folder, _) = written("profile_export_raw.jsonl", &raw);
+    let message = detect(folder.path()).unwrap_err().to_string();
+    assert!(message.contains("folder of a run; aiperf dataset from-run DIR makes a trace"), "{message}");
+    // Of records without bodies nothing can be made.
+    let message = undetected(&format!(r#"{{{metadata}, "metrics": {{}}}}"#));
+    assert!(message.contains("no dataset type fits"), "{message}");
+}
+
 #[test]
 fn an_explicit_type_decides_or_is_contradicted() {
     let (_folder, path) = written("d.jsonl", r#"{"type": "random_pool", "text": "a"}"#);

@@ -168,7 +168,8 @@ fn a_compressed_file_is_recognised_by_its_name_without_the_ending_of_the_compres
     let bench = std::fs::read(data("speed_bench/qualitative.jsonl")).unwrap();
     let bench = (FileFormat::SpeedBenchQualitative, bench, "qualitative.jsonl".to_owned());
     // As a run writes it: a line is no record.
-    let sessions = b"{\n\"data\": [\n{\"session_id\": \"a\", \"payloads\": [{\"messages\": []}]}\n]}\n".to_vec();
+    let sessions =
+        b"{\n\"data\": [\n{\"session_id\": \"a\", \"payloads\": [{\"messages\": []}]}\n]}\n".to_vec();
     let sessions = (FileFormat::InputsJson, sessions, "inputs.json".to_owned());
     let folder = tempfile::tempdir().unwrap();
     for (kind, text, name) in samples().into_iter().chain([bench, sessions]) {

@@ -117,6 +117,13 @@ fn write(
     let (path, declared) = (named.path(), named.format);
     let source = if declared.is_none() && RawRecords::fits(path) {
         Source::Raw(RawRecords::open(path).map_err(|error| unreadable(path, &error))?)
+    } else if let Some(raw) = RawRecords::in_folder(path).filter(|_| declared.is_none()) {
+        return Err(Failure::usage(format!(
+            "{}: this is the folder of a run; name its raw records, {}, or the trace that aiperf dataset from-run DIR makes \
+             of them",
+            redact_text(&path.display().to_string()),
+            redact_text(&raw.display().to_string())
+        )));
     } else {
         Source::Data(data(path, declared, output)?)
     };

@@ -105,6 +105,27 @@ fn what_cannot_be_looked_at_is_a_failure_in_one_line() {
 }
 
 #[test]
+fn raw_records_of_a_run_are_refused_with_what_makes_a_trace_of_them_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("run")).unwrap();
+    let raw = r#"{"metadata":{"request_start_ns":5,"benchmark_phase":"profiling"},"responses":[],"payload":{"messages":[{"role":"user","content":"a"}]}}"#;
+    std::fs::write(folder.path().join("run/profile_export_raw.jsonl"), format!("{raw}\n")).unwrap();
+    for input in ["run", "run/profile_export_raw.jsonl"] {
+        for (arguments, code) in [
+            ([PLAYED, &["--input-file", input]].concat(), 2),
+            (vec!["validate", "auto", input], 1),
+            (vec!["analyze-trace", input], 1),
+            (vec!["anonymize", input, "--output", "trace.jsonl"], if input == "run" { 2 } else { 0 }),
+        ] {
+            let output = run(&arguments, folder.path());
+            assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+            let said = text(&output.stderr);
+            assert_eq!(said.contains("aiperf dataset from-run DIR"), code != 0, "{arguments:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn an_analysis_is_text_on_stdout_and_json_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let rows = "{\"input_length\":1024,\"hash_ids\":[1,2],\"output_length\":7,\"timestamp\":0}\n".repeat(3);
