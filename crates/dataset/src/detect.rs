@@ -109,7 +109,7 @@ fn one_that_fits(look: &Look, columns: &InputColumns) -> Result<Option<&'static 
                 };
             }
         }
-        Seen::Folder | Seen::Line(_) | Seen::Foreign | Seen::Columns(_) => {}
+        Seen::Folder | Seen::Line(_) | Seen::Foreign(_) | Seen::Columns(_) => {}
     }
     let mut fits = formats::formats()
         .iter()
@@ -129,22 +129,38 @@ fn nothing_fits(look: &Look) -> DatasetError {
     if let Seen::Columns(error) = &look.seen {
         return error.clone();
     }
-    let text = look.document_text();
-    if let Seen::Line(line) = &look.seen
-        && line.starts_with('{')
-        && let Some((number, fault)) = json::document_fault(text.as_deref().unwrap_or(line))
-    {
-        // Most likely a JSONL file with a slip in its first line, or a document with one somewhere.
-        let number = if text.is_some() { number } else { look.line };
-        return DatasetError::invalid(&look.path, Place::Line(number), "", fault.rule);
-    }
     let path = look.path.display();
-    if let Seen::Line(line) = &look.seen
-        && is_html(line)
-    {
-        return DatasetError::Undetected(format!(
-            "{path}: it is an HTML page and no data; name the file itself, not a page that shows it or asks for a sign-in"
-        ));
+    let cannot_tell = |line: u64, rule: &str| {
+        DatasetError::Undetected(format!(
+            "{path}: no dataset type fits its first record: line {line}: {rule}"
+        ))
+    };
+    let text = look.document_text();
+    match &look.seen {
+        Seen::Foreign(fault) => return cannot_tell(look.line, &fault.rule),
+        Seen::Line(line) if is_html(line) => {
+            return DatasetError::Undetected(format!(
+                "{path}: it is an HTML page and no data; name the file itself, not a page that shows it or asks for a \
+                 sign-in"
+            ));
+        }
+        Seen::Line(line) if line.starts_with('[') => {
+            let rule = "a record must be a JSON object, found a list; put one object on each line";
+            return DatasetError::invalid(&look.path, Place::Line(look.line), "", rule);
+        }
+        Seen::Line(line) if line.starts_with('{') => {
+            let whole = text.as_deref().unwrap_or(line);
+            let place = |line: u64| if text.is_some() { line } else { look.line };
+            if let Some((number, fault)) = json::document_fault(whole) {
+                // Most likely a JSONL file with a slip in its first line, or a document with one somewhere.
+                return DatasetError::invalid(&look.path, Place::Line(place(number)), "", fault.rule);
+            }
+            if let Some((number, fault)) = json::value_fault(whole) {
+                let rule = format!("{}; name the type with --custom-dataset-type", fault.rule);
+                return cannot_tell(place(number), &rule);
+            }
+        }
+        _ => {}
     }
     if look.is_folder() && look.path.join("aiperf.json").is_file() {
         return DatasetError::Undetected(format!(
@@ -156,6 +172,15 @@ fn nothing_fits(look: &Look) -> DatasetError {
         return DatasetError::Undetected(format!(
             "{path}: this is the folder of a run; aiperf dataset from-run DIR makes a trace of its raw records, where DIR is \
              that folder"
+        ));
+    }
+    if look.is_folder() {
+        let kinds: Vec<&str> =
+            formats::formats().iter().filter(|format| format.reads_folders()).map(Format::name).collect();
+        return DatasetError::Undetected(format!(
+            "{path}: the folder holds no file of a type that reads folders, which are {} and, of Parquet shards, others; \
+             name the data file itself, or the type with --custom-dataset-type",
+            kinds.join(", ")
         ));
     }
     let name = "name the type with --custom-dataset-type";

@@ -162,6 +162,17 @@ pub(crate) fn document_fault(text: &str) -> Option<(u64, Fault)> {
     Some((error.line() as u64, Fault::new("", rule)))
 }
 
+/// What keeps a text that is JSON from being taken apart, and in which line; nothing where it can be.
+pub(crate) fn value_fault(text: &str) -> Option<(u64, Fault)> {
+    let error = serde_json::from_str::<Value>(text).err()?;
+    let shown = error.to_string();
+    let what = match reason(&shown) {
+        "recursion limit exceeded" => "nested more than 127 levels deep",
+        other => other,
+    };
+    Some((error.line() as u64, Fault::new("", format!("{what} (column {})", error.column()))))
+}
+
 struct FieldsVisitor<'n, const N: usize> {
     names: &'n [&'n str; N],
 }

@@ -9,10 +9,10 @@ use aiperf_config::InputColumns;
 use serde_json::{Map, Value};
 
 use crate::DatasetError;
-use crate::json;
+use crate::json::{self, Fault};
 use crate::parquet::Table;
 use crate::record::{Found, LineFormat};
-use crate::source::{Coding, Columns, SourceFile, coding, files_of, read_error, reader, shards_of};
+use crate::source::{Coding, Columns, SourceFile, coding, files_of, read_error, reader, shards_of, utf8};
 
 /// A first record is looked for in so many bytes.
 const HEAD: u64 = 64 << 20;
@@ -38,8 +38,8 @@ pub(crate) enum Seen {
     Value,
     /// It is something else.
     Line(String),
-    /// It is no text.
-    Foreign,
+    /// It is no text, and why.
+    Foreign(Fault),
     /// A columnar file whose rows have no form as JSON, and why.
     Columns(DatasetError),
     /// There is no such line: blank within the bytes looked at, or empty altogether.
@@ -241,8 +241,7 @@ fn first_line(path: &Path) -> Result<(Seen, u64), DatasetError> {
     if line.is_empty() {
         return Ok((Seen::Blank, number));
     }
-    let Ok(line) = String::from_utf8(line.to_vec()) else { return Ok((Seen::Foreign, number)) };
-    Ok((record_of(line), number))
+    Ok((utf8(line).map_or_else(Seen::Foreign, |line| record_of(line.to_owned())), number))
 }
 
 /// The first row of a columnar file as a record.
@@ -258,7 +257,7 @@ fn first_row(table: &Arc<Table>) -> Result<Seen, DatasetError> {
     Ok(match file.record(0, 0)? {
         Ok(line) => match serde_json::from_str(&line) {
             Ok(record) => Seen::Record(line, record),
-            Err(_) => Seen::Foreign,
+            Err(error) => Seen::Foreign(Fault::new("", error.to_string())),
         },
         Err(fault) => {
             Seen::Columns(DatasetError::invalid(&file.path, file.place(1), fault.field, fault.rule))

@@ -131,9 +131,11 @@ impl Opening<'_> {
             Folder::Below(keep) => files_below(path, keep)?,
             Folder::Never if shards_of(path)?.is_some() => return Err(self.no_parquet(path)),
             Folder::Never => {
+                let reads =
+                    if self.format.parquet { "a file or a folder of Parquet shards" } else { "one file" };
                 return Err(DatasetError::Unreadable {
                     path: path.to_owned(),
-                    reason: format!("it is a directory, and {name} reads one file; name the file"),
+                    reason: format!("it is a directory, and {name} reads {reads}; name the file"),
                 });
             }
         };

@@ -25,7 +25,7 @@ pub(crate) use csv::Header;
 pub(crate) use fields::{check_columns, check_keys};
 pub use head::{Beginning, beginning, decoded_head, whole_lines};
 pub(crate) use lines::Lines;
-pub(crate) use records::Records;
+pub(crate) use records::{Records, utf8};
 pub(crate) use shards::{notes as shard_notes, shards_of};
 
 use crate::json::Fault;

@@ -94,6 +94,45 @@ fn raw_records_of_a_run_are_no_dataset_and_what_makes_one_of_them_is_told() {
 }
 
 #[test]
+fn what_keeps_a_first_record_from_being_looked_at_is_told() {
+    let utf16: Vec<u8> = "\u{feff}{\"text\": \"a\"}\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let deep = format!("{{\"text\": \"a\", \"extra\": {}1{}}}", "[".repeat(200), "]".repeat(200));
+    let wide = r#"{"text": "a", "extra": 1e999}"#;
+    let list = "\n[\n{\"text\": \"a\"}\n]\n";
+    for name in ["d.jsonl", "d.json"] {
+        for (bytes, parts) in [
+            (utf16.as_slice(), ["line 1: not valid UTF-8 at byte 1", "save the file as UTF-8"]),
+            (deep.as_bytes(), ["line 1: nested more than 127 levels deep (column ", "--custom-dataset-type"]),
+            (wide.as_bytes(), ["line 1: number out of range (column ", "--custom-dataset-type"]),
+            (
+                list.as_bytes(),
+                [":2: a record must be a JSON object, found a list", "one object on each line"],
+            ),
+        ] {
+            let (_folder, path) = written(name, bytes);
+            let message = detect(&path).unwrap_err().to_string();
+            assert!(parts.iter().all(|part| message.contains(part)), "{message} lacks one of {parts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_without_data_is_told_from_a_file_that_fits_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = || detect(folder.path()).unwrap_err().to_string();
+    let expected =
+        "the folder holds no file of a type that reads folders, which are random_pool, raw_payload, ";
+    assert!(told().contains(expected), "{}", told());
+    std::fs::write(folder.path().join("a.jsonl"), "{\"input_length\": 5}\n").unwrap();
+    assert!(told().contains(expected), "{}", told());
+    let message = load(folder.path(), FileFormat::MooncakeTrace).err().unwrap().to_string();
+    assert!(
+        message.contains("mooncake_trace reads a file or a folder of Parquet shards; name the file"),
+        "{message}"
+    );
+}
+
+#[test]
 fn an_explicit_type_decides_or_is_contradicted() {
     let (_folder, path) = written("d.jsonl", r#"{"type": "random_pool", "text": "a"}"#);
     assert_eq!(detect(&path).unwrap().format, FileFormat::RandomPool);

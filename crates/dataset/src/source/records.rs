@@ -91,7 +91,7 @@ impl Records {
     }
 }
 
-pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
     std::str::from_utf8(bytes).map_err(|error| {
         Fault::new(
             "",
