@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use aiperf_config::{FileFormat, InputColumns};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::formats::{self, Files, Format, Near};
 use crate::json::{self, Fault};
@@ -59,11 +59,7 @@ fn under_common_names(look: &Look) -> Result<Option<Detected>, DatasetError> {
         return Ok(None);
     }
     for format in formats::formats() {
-        let found = format.common_names.iter().filter_map(|(field, names)| {
-            let name = names.iter().find(|name| record.contains_key(**name))?;
-            (!record.contains_key(*field)).then_some((*field, *name))
-        });
-        let Ok(columns) = InputColumns::new(found) else { continue };
+        let Ok(columns) = InputColumns::new(commonly_named(format, record)) else { continue };
         if columns.is_empty() {
             continue;
         }
@@ -73,6 +69,31 @@ fn under_common_names(look: &Look) -> Result<Option<Detected>, DatasetError> {
         }
     }
     Ok(None)
+}
+
+/// The fields that a record has under common names alone, each with its name.
+fn commonly_named(
+    format: &Format,
+    record: &Map<String, Value>,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    format.common_names.iter().filter_map(move |(field, names)| {
+        let name = names.iter().find(|name| record.contains_key(**name))?;
+        (!record.contains_key(*field)).then_some((*field, *name))
+    })
+}
+
+/// Keys of the first record of `path` that are not read and would be fields under common names: each with its field.
+pub(crate) fn unread_keys(format: &Format, path: &Path) -> Vec<(&'static str, &'static str)> {
+    let Some(look) = (!format.common_names.is_empty()).then(|| Look::at(path).ok()).flatten() else {
+        return Vec::new();
+    };
+    let Some((_, record)) = look.record() else { return Vec::new() };
+    let would_fit = |(field, name): &(&'static str, &'static str)| {
+        let columns = InputColumns::new([(*field, *name)]).ok();
+        let named = columns.and_then(|columns| Look::named(path, &columns).ok());
+        named.is_some_and(|named| (format.fits)(format, &named))
+    };
+    commonly_named(format, record).filter(would_fit).map(|(field, name)| (name, field)).collect()
 }
 
 /// The format that a first record fits; `None` where it fits none.

@@ -93,6 +93,11 @@ pub enum Note {
         /// Their names.
         names: Vec<String>,
     },
+    /// Keys of the first record that are not read, and would be under the names of fields.
+    KeysNotRead {
+        /// Each with the field that is lacking.
+        keys: Vec<(&'static str, &'static str)>,
+    },
     /// Rows whose recorded client gave up.
     CanceledRows {
         /// Rows concerned.
@@ -152,11 +157,14 @@ pub enum Note {
 }
 
 impl Note {
-    /// Whether it tells of records that are passed over because something is wrong with them.
+    /// Whether it tells of records, or of keys in them, that are passed over because something is wrong with them.
     pub fn is_of_faults(&self) -> bool {
         matches!(
             self,
-            Note::RowsOfTable { skipped: 1.., .. } | Note::Undated { .. } | Note::AgentsWithoutParent { .. }
+            Note::RowsOfTable { skipped: 1.., .. }
+                | Note::KeysNotRead { .. }
+                | Note::Undated { .. }
+                | Note::AgentsWithoutParent { .. }
         )
     }
 
@@ -235,6 +243,7 @@ impl fmt::Display for Note {
                 write!(f, "the folder holds several splits; train is read, left out: {}", some(dropped))
             }
             Note::FilesSkipped { names } => write!(f, "skipped beside the parquet shards: {}", some(names)),
+            Note::KeysNotRead { keys } => f.write_str(&not_read(keys)),
             Note::CanceledRows { rows } => {
                 write!(f, "{rows} row(s) record a request that its client canceled; they are sent like the others")
             }
@@ -274,6 +283,18 @@ impl fmt::Display for Note {
             ),
         }
     }
+}
+
+/// Keys that are not read, the fields that they may be, and how they are read.
+fn not_read(keys: &[(&str, &str)]) -> String {
+    let meant: Vec<String> =
+        keys.iter().map(|(key, field)| format!("{key} (did you mean {field}?)")).collect();
+    let columns: Vec<String> = keys.iter().map(|(key, field)| format!("{field}={key}")).collect();
+    format!(
+        "the first record has keys that are not used: {}; --input-columns {} reads them",
+        meant.join(", "),
+        columns.join(",")
+    )
 }
 
 /// The first of some names, and how many more there are.
@@ -324,6 +345,12 @@ mod tests {
             (Note::OutsideWindow { rows: 7 }, NoteLevel::Info, "7 row(s)", "left out"),
             (Note::SessionsCutByWindow { sessions: 4 }, NoteLevel::Warning, "4 session(s)", "no timestamp"),
             (Note::ExtraBesidePayload { rows: 5 }, NoteLevel::Warning, "5 row(s)", "`extra` is not"),
+            (
+                Note::KeysNotRead { keys: vec![("max_tokens", "output_length"), ("hash_id", "hash_ids")] },
+                NoteLevel::Warning,
+                "max_tokens (did you mean output_length?), hash_id (did you mean hash_ids?)",
+                "--input-columns output_length=max_tokens,hash_ids=hash_id reads",
+            ),
             (Note::CanceledRows { rows: 6 }, NoteLevel::Info, "6 row(s)", "sent like the others"),
             (Note::NotSampled { rows: 8 }, NoteLevel::Info, "8 row(s)", "left out"),
             (

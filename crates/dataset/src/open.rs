@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use aiperf_config::{Corpus, DatasetConfig, DatasetSource, FileDataset as FileConfig, Sampling};
 
+use crate::detect::unread_keys;
 use crate::file::{FileDataset, Finish};
 use crate::formats::{Files, Folder, Format, format};
 use crate::index::{Rules, index};
@@ -291,11 +292,17 @@ impl Opening<'_> {
 
     /// Indexes the files record by record.
     pub(crate) fn records(self, mut format: LineFormat) -> Result<Arc<dyn Dataset>, DatasetError> {
-        let Sources { files, is_folder, notes } = match self.columns(format.check.keys())? {
+        let Sources { files, is_folder, mut notes } = match self.columns(format.check.keys())? {
             Some(sources) => sources,
             None if self.format.files == Files::Csv => self.table(&mut *format.check)?,
             None => self.sources()?,
         };
+        // Who says which columns hold what has seen the others.
+        let keys =
+            if self.file.columns.is_empty() { unread_keys(self.format, &self.file.path) } else { Vec::new() };
+        if !keys.is_empty() {
+            notes.push(Note::KeysNotRead { keys });
+        }
         let fixed_schedule = self.context.fixed_schedule;
         let rules = Rules {
             format: self.format.format,

@@ -9,7 +9,7 @@ mod files;
 use std::path::Path;
 
 use aiperf_config::{DatasetSource, EndpointKind, FileDataset, FileFormat, InputColumns};
-use aiperf_dataset::{DatasetError, OpenContext, Timing, first_record_timing, open};
+use aiperf_dataset::{DatasetError, Note, OpenContext, Timing, first_record_timing, open};
 use aiperf_tokenize::Tokenizer;
 use arrow_schema::DataType;
 use common::{build_all, config, context, data, written};
@@ -156,6 +156,11 @@ fn common_names_are_found_where_nothing_else_fits() {
         ),
         (r#"{"question": "hi", "id": 3}"#, FileFormat::SingleTurn, "text=question"),
         (
+            r#"{"prompt": "hi", "max_tokens": 4}"#,
+            FileFormat::SingleTurn,
+            "text=prompt,output_length=max_tokens",
+        ),
+        (
             r#"{"input_tokens": 9, "completion_tokens": 4, "conversation_id": "c"}"#,
             FileFormat::MooncakeTrace,
             "input_length=input_tokens,output_length=completion_tokens,session_id=conversation_id",
@@ -179,6 +184,36 @@ fn common_names_are_found_where_nothing_else_fits() {
     // What fits as it is stays as it is.
     let (_folder, path) = written("d.jsonl", r#"{"text": "hi", "prompt": "ho"}"#);
     assert!(aiperf_dataset::detect(&path, &InputColumns::default()).unwrap().columns.is_empty());
+}
+
+#[test]
+fn keys_that_look_like_fields_and_are_not_read_are_told_once() {
+    let (single, trace) = (FileFormat::SingleTurn, FileFormat::MooncakeTrace);
+    for (row, format, named, keys) in [
+        (r#"{"text": "hi", "max_tokens": 5}"#, single, "", vec![("max_tokens", "output_length")]),
+        (r#"{"text": "hi", "conversation_id": "c"}"#, single, "", vec![("conversation_id", "session_id")]),
+        (
+            r#"{"input_length": 5, "output_len": 4, "hash_id": [1]}"#,
+            trace,
+            "",
+            vec![("output_len", "output_length"), ("hash_id", "hash_ids")],
+        ),
+        // What is read, what excludes what is read, what would be no field, and what is nothing like one.
+        (r#"{"text": "hi", "max_tokens": 5}"#, single, "output_length=max_tokens", vec![]),
+        (r#"{"text": "hi", "output_length": 4, "max_tokens": 5}"#, single, "", vec![]),
+        (r#"{"text_input": "hi", "input_tokens": 5}"#, trace, "", vec![]),
+        (r#"{"text": "hi", "max_tokens": "many"}"#, single, "", vec![]),
+        (r#"{"text": "hi", "id": 7}"#, single, "", vec![]),
+    ] {
+        let (_folder, path) = written("d.jsonl", format!("{row}\n{row}\n"));
+        let columns = if named.is_empty() { InputColumns::default() } else { columns(named) };
+        let file = FileDataset { columns, ..FileDataset::new(&path, format) };
+        let tokenizer = Tokenizer::builtin();
+        let dataset = open(&config(DatasetSource::File(file)), &context(&tokenizer)).unwrap();
+        let expected: Vec<Note> =
+            (!keys.is_empty()).then_some(Note::KeysNotRead { keys }).into_iter().collect();
+        assert_eq!(dataset.notes(), expected, "{row}");
+    }
 }
 
 #[test]

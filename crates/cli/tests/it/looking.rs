@@ -105,6 +105,22 @@ fn what_cannot_be_looked_at_is_a_failure_in_one_line() {
 }
 
 #[test]
+fn keys_that_look_like_fields_and_are_not_read_are_told_by_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("d.jsonl"), "{\"text\":\"hi\",\"max_tokens\":5}\n").unwrap();
+    for arguments in [
+        &["validate", "auto", "d.jsonl"][..],
+        &["analyze-trace", "d.jsonl"],
+        &[PLAYED, &["--input-file", "d.jsonl", "--request-count", "1"]].concat()[..],
+    ] {
+        let output = run(arguments, folder.path());
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {said}");
+        assert_eq!(said.matches("not used: max_tokens (did you mean output_length?)").count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn raw_records_of_a_run_are_refused_with_what_makes_a_trace_of_them_by_every_command() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("run")).unwrap();

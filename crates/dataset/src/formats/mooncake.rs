@@ -44,7 +44,8 @@ pub(crate) const FORMAT: Format = Format {
     fields: &KEYS,
     common_names: &[
         ("input_length", &["input_tokens", "prompt_tokens", "prompt_len", "input_len"]),
-        ("output_length", &["output_tokens", "completion_tokens", "output_len"]),
+        ("output_length", &["output_tokens", "completion_tokens", "output_len", "max_tokens"]),
+        ("hash_ids", &["hash_id"]),
         ("session_id", &["conversation_id"]),
     ],
     fits: |_, look| {
