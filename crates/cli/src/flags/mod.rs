@@ -164,9 +164,9 @@ pub struct Bounds {
 
 const AT_LEAST_0: Bounds =
     Bounds { min: 0.0, above: false, max: f64::MAX, rule: "a finite number, 0 or more" };
-/// No model takes more; a prompt beyond this is a slip that would fill the memory.
 /// The most that is counted in 32 bits.
 const MOST_SESSIONS: u64 = 4_294_967_295;
+/// No model takes more; a prompt beyond this is a slip that would fill the memory.
 const TOKENS: Bounds = Bounds { min: 0.0, above: false, max: 2e7, rule: "a number of tokens, 0 to 20000000" };
 /// More turns or passages than that in one conversation are a slip that would fill the memory, too.
 const TURNS: Bounds = Bounds { min: 1.0, above: false, max: 1e5, rule: "a number of turns, 1 to 100000" };
