@@ -342,6 +342,13 @@ impl Job<'_> {
     }
 
     fn data(&mut self, dataset: &dyn Dataset) -> Result<(), Failure> {
+        if dataset.children() > 0 {
+            return Err(Failure::usage(format!(
+                "{}: its conversations start others, which the rows of a mooncake_trace cannot say; give requests, \
+                 conversations or captures",
+                self.path.display()
+            )));
+        }
         let mut turns = Vec::new();
         let mut first = f64::INFINITY;
         for index in 0..dataset.len().known() {
@@ -386,7 +393,8 @@ impl Job<'_> {
             };
             if matches!(content, Content::Parts { .. }) {
                 let built = built.get(dataset, index).map_err(read)?;
-                let first_of_it = !begun.contains(&index);
+                let grows = outline.turns() > 1 && built.context_mode.accumulates();
+                let first_of_it = !grows || !begun.contains(&index);
                 let before: Vec<(&str, &str)> = [
                     ("system", built.system_message.as_deref()),
                     ("user", built.user_context_message.as_deref()),
@@ -400,7 +408,9 @@ impl Job<'_> {
                     role: of.and_then(|turn| turn.role.as_deref()),
                     tools: of.and_then(|turn| turn.extra_body.as_ref()?.get("tools")),
                     before: &before,
-                    session: (outline.turns() > 1).then_some(conversation),
+                    session: grows.then_some(conversation),
+                    // After what, if it belongs to no session?
+                    delay_ms: asked.delay_ms.filter(|_| grows),
                     ..asked
                 };
                 if self.add(&asked, at)? {

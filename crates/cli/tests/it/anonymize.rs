@@ -105,6 +105,33 @@ fn every_type_with_texts_gives_rows_with_numbers_alone() {
     }
 }
 
+#[test]
+fn requests_that_are_whole_in_themselves_are_rows_of_their_own_though_they_share_a_session() {
+    let rows = rows(
+        "single_turn",
+        &lines(&[
+            json!({"session_id": "plokijuh", "text": "qzxwvkjh yyhgtrew"}),
+            json!({"session_id": "plokijuh", "text": "mnbvcxlk", "delay": 150}),
+        ]),
+        &[],
+    );
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert!(row.get("session_id").is_none() && row.get("delay").is_none(), "{row}");
+    }
+}
+
+#[test]
+fn conversations_that_start_others_are_refused_and_none_of_them_is_lost_unsaid() {
+    let directory = tempfile::tempdir().unwrap();
+    let dag = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataset/tests/data/dag.jsonl");
+    let output = aiperf(&["anonymize", dag.to_str().unwrap(), "--output", "out.jsonl"], directory.path());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("start others"), "{said}");
+    assert!(!directory.path().join("out.jsonl").exists());
+}
+
 /// Captured requests, recorded completions in columns, and a folder: what the rows of each lack is left out.
 #[test]
 fn columns_captures_and_folders_give_rows_with_numbers_alone() {
