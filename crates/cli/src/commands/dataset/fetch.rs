@@ -123,7 +123,7 @@ fn fetch_set(matches: &ArgMatches, name: &str, environment: &Environment) -> Exi
 }
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
-    // Memory is what is in use then: 53 to 61 MiB and not 72 to 83 for a large file.
+    // Small pages: memory is what is in use.
     ready_process();
     let as_json = matches.get_flag("json");
     let environment = Environment::of_process();
