@@ -19,6 +19,7 @@ use self::reference::Reference;
 
 mod client;
 mod figure;
+mod host;
 mod mock;
 mod process;
 mod progress;
