@@ -20,6 +20,7 @@ use crate::transport::connection::Connection;
 use crate::transport::exchange::{ExchangeError, receive, send};
 use crate::transport::proxy::tunnel;
 use crate::transport::{HeadFields, errors};
+use crate::wake::within;
 
 /// Longest pause after a connection could not be made, before its slot is free again: a server that refuses is
 /// not to be hammered by a closed loop.
@@ -428,7 +429,7 @@ async fn exchange(
         match cancel {
             None => Some(reading.await),
             Some(delay) if delay.is_zero() => None,
-            Some(delay) => timeout(delay, reading).await.ok(),
+            Some(delay) => within(delay, reading).await,
         }
     };
     let Some(received) = received else {
