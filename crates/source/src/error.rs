@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::digest::ITS_SOURCE;
 use crate::settings::OFFLINE_VARIABLE;
 
 /// A reference that cannot be used, with the reason.
@@ -85,6 +86,16 @@ pub enum Problem {
         cause: String,
         /// The setting that names the host in the place of the usual one.
         named_by: Option<&'static str>,
+    },
+    /// The server did not prove who it is.
+    #[error("could not connect to {host}: {cause}")]
+    Untrusted {
+        /// Host and port.
+        host: String,
+        /// What is wrong with its certificate.
+        cause: String,
+        /// The next step.
+        fix: &'static str,
     },
     /// Something answers there, and speaks another protocol.
     #[error("{host} answered something that is not HTTP ({cause})")]
@@ -228,8 +239,10 @@ pub enum Problem {
     #[error("{0} changed after AIPerf pinned its version")]
     Changed(String),
     /// The bytes are not those that were promised.
-    #[error("sha256 does not match: {file} has {found}, and {by} says {promised}")]
+    #[error("{kind} does not match: {file} has {found}, and {by} says {promised}")]
     Digest {
+        /// Which digest.
+        kind: &'static str,
         /// The file.
         file: String,
         /// The first 12 digits of the digest found.
@@ -328,6 +341,7 @@ impl Problem {
                     "Check the network and {setting}, or set {OFFLINE_VARIABLE}=1 to use what is in the cache"
                 )
             }
+            Problem::Untrusted { fix, .. } => (*fix).into(),
             Problem::NotHttp { is_https: false, .. } => {
                 "Check the address and its port, and whether a proxy answers in the place of the server".into()
             }
@@ -356,6 +370,9 @@ impl Problem {
             Problem::UnsafeName { .. } => "Ask the publisher to rename it".into(),
             Problem::TooMuch(_) => "Point at a smaller folder, or at one file".into(),
             Problem::Changed(_) => "Run again to use the new version".into(),
+            Problem::Digest { by, .. } if by == ITS_SOURCE => {
+                "Run again; if it stays so, the file is damaged where it is kept, or on its way here".into()
+            }
             Problem::Digest { .. } => {
                 "Tell the publisher: the file or the digest of its manifest is stale".into()
             }
@@ -382,6 +399,7 @@ impl Problem {
     pub fn blame(&self) -> Blame {
         match self {
             Problem::Connect { .. }
+            | Problem::Untrusted { .. }
             | Problem::NotHttp { .. }
             | Problem::Answered { .. }
             | Problem::RateLimited { .. }

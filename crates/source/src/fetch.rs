@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::digest::{Digests, Promise, short};
+use crate::digest::{Digests, ITS_SOURCE, Promise, short};
 use crate::error::Problem;
 use crate::events::{Event, Events, Stop};
 use crate::lock::{self, Lock};
@@ -33,7 +33,7 @@ fn promises(plan: &Plan, file: &Entry) -> Vec<(Promise, String)> {
         let by = plan.manifest.as_ref().map_or_else(|| "its manifest".to_owned(), |mark| mark.path.clone());
         (Promise::Sha256(sha256.clone()), by)
     });
-    let source = file.promise.clone().map(|promise| (promise, "its source".to_owned()));
+    let source = file.promise.clone().map(|promise| (promise, ITS_SOURCE.to_owned()));
     publisher.into_iter().chain(source).collect()
 }
 
@@ -153,6 +153,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         };
         match self.digests(&path) {
             Ok(digests) => Problem::Digest {
+                kind: "sha256",
                 file: file.path.clone(),
                 found: short(&digests.sha256),
                 promised: short(promised),
@@ -181,7 +182,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
                 && let Some(sha256) = recorded
             {
                 let size = size_of(&path)?;
-                return Ok(Some((path, Digests { size, sha256, git: None })));
+                return Ok(Some((path, Digests::known(size, sha256))));
             }
             recorded = None;
         }

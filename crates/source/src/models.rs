@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cache::hub::HubCache;
-use crate::digest::Promise;
+use crate::digest::{ITS_SOURCE, Promise};
 use crate::error::{Problem, SourceError};
 use crate::events::Event;
 use crate::lock;
@@ -108,7 +108,7 @@ impl Sources {
         }
         let temp = cache.temp_of(entry).map_err(disk)?;
         let promises: Vec<(Promise, String)> =
-            entry.promise.iter().map(|promise| (promise.clone(), "its source".to_owned())).collect();
+            entry.promise.iter().map(|promise| (promise.clone(), ITS_SOURCE.to_owned())).collect();
         let order = Order {
             name: &entry.path,
             size: entry.size,

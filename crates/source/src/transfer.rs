@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::digest::{Digester, Digests, Promise};
+use crate::digest::{Digester, Digests, ITS_SOURCE, Promise, Wanted};
 use crate::error::Problem;
 use crate::events::{Event, Events, Stop};
 use crate::http::{Body, Failure, pause};
@@ -82,18 +82,23 @@ pub(crate) async fn fetch(
         check_space(&directory, size, order.variable)?;
     }
     let git = order.promises.iter().any(|(promise, _)| matches!(promise, Promise::GitBlob(_)));
-    let git_length = if git { order.size } else { None };
-    let mut writer = Writer::start(temp.file().try_clone().map_err(disk)?, git_length);
+    let mut wanted = Wanted {
+        git_length: if git { order.size } else { None },
+        checksum: order.promises.iter().find_map(|(promise, _)| promise.checksum()),
+    };
+    // What an answer promises of its own bytes.
+    let mut told: Option<Promise> = None;
+    let mut writer: Option<Writer> = None;
     let before = meter.done;
     let mut given = Given::default();
     let mut made = 0;
-    loop {
+    let writer = loop {
         let from = if order.resumes && !given.doubtful && !given.coded { given.bytes } else { 0 };
         let failure = match open(from).await {
             Ok(body) => {
-                if body.start != given.bytes || given.doubtful {
-                    // The server does not continue: from the start, then.
-                    if body.start != 0 {
+                let writing = match writer.take() {
+                    Some(writer) if body.start == given.bytes && body.start > 0 && !given.doubtful => writer,
+                    _ if body.start != 0 => {
                         return Err(Problem::Unexpected {
                             what: format!(
                                 "byte {} of {} when byte {from} was asked for",
@@ -102,27 +107,43 @@ pub(crate) async fn fetch(
                             fix: "Run again; if it stays so, ask the publisher".into(),
                         });
                     }
-                    given = Given::default();
-                    meter.back_to(before);
-                    writer = writer.again(temp.file(), git_length).await.map_err(disk)?;
-                }
-                match receive(order, body, &writer, &mut given, meter, &directory).await {
-                    Ok(()) => break,
-                    Err(failure) => failure,
+                    // The first time, or the server does not continue: from the start, then.
+                    old => {
+                        if let Some(old) = old {
+                            // What is still on its way is written first, so that it cannot come after the cut.
+                            old.finish().await.map_err(disk)?;
+                        }
+                        given = Given::default();
+                        meter.back_to(before);
+                        told.clone_from(&body.promise);
+                        wanted.checksum = told.iter().find_map(Promise::checksum).or(wanted.checksum);
+                        Writer::start(temp.file(), wanted).map_err(disk)?
+                    }
+                };
+                match receive(order, body, &writing, &mut given, meter, &directory).await {
+                    Ok(()) => break writing,
+                    Err(failure) => {
+                        writer = Some(writing);
+                        failure
+                    }
                 }
             }
             Err(failure) => failure,
         };
-        if writer.has_ended() {
+        if let Some(ended) = writer.take_if(|writer| writer.has_ended()) {
             // The disk did: its error is the one to tell.
-            return Err(writer.finish().await.map_or_else(disk, |_| Problem::Interrupted));
+            return Err(ended.finish().await.map_or_else(disk, |_| Problem::Interrupted));
         }
         made = pause(patience, failure, made).await?;
-    }
+    };
     let digests = writer.finish().await.map_err(disk)?;
-    for (promise, by) in order.promises {
+    let told = told.map(|promise| (promise, ITS_SOURCE.to_owned()));
+    // Where the check told of one checksum and the transfer of another, the latter is of these bytes.
+    let is_known = |promise: &Promise| promise.checksum().is_none_or(|kind| wanted.checksum == Some(kind));
+    for (promise, by) in order.promises.iter().chain(&told).filter(|(promise, _)| is_known(promise)) {
         if let Err((found, promised)) = digests.check(promise) {
-            return Err(Problem::Digest { file: order.name.to_owned(), found, promised, by: by.clone() });
+            let (file, kind, by) = (order.name.to_owned(), promise.kind(), by.clone());
+            return Err(Problem::Digest { kind, file, found, promised, by });
         }
     }
     Ok((temp, digests))
@@ -203,11 +224,19 @@ struct Writer {
 }
 
 impl Writer {
-    fn start(file: File, git_length: Option<u64>) -> Writer {
+    /// Into an empty file.
+    fn start(file: &File, wanted: Wanted) -> io::Result<Writer> {
+        let mut file = file.try_clone()?;
+        file.set_len(0)?;
+        file.rewind()?;
+        Ok(Writer::spawn(file, wanted))
+    }
+
+    fn spawn(file: File, wanted: Wanted) -> Writer {
         let (to, mut from) = mpsc::channel::<Bytes>(BUFFERS);
         let (done, result) = oneshot::channel();
         let work = move || {
-            let mut digester = Digester::new(git_length);
+            let mut digester = Digester::new(wanted);
             let outcome = (|| {
                 let mut file = file;
                 while let Some(bytes) = from.blocking_recv() {
@@ -233,16 +262,6 @@ impl Writer {
         self.to.is_closed()
     }
 
-    /// Everything again from the first byte.
-    async fn again(self, file: &File, git_length: Option<u64>) -> io::Result<Writer> {
-        // What is still on its way is written first, so that it cannot come after the cut.
-        self.finish().await?;
-        let mut file = file.try_clone()?;
-        file.set_len(0)?;
-        file.rewind()?;
-        Ok(Writer::start(file, git_length))
-    }
-
     async fn finish(self) -> io::Result<Digests> {
         drop(self.to);
         self.result.await.unwrap_or_else(|_| Err(io::Error::other("the writing thread ended")))
@@ -252,7 +271,7 @@ impl Writer {
 /// The digests of a file that is there; `None` when `stop` was set meanwhile.
 pub(crate) fn digest_file(path: &Path, stop: &Stop) -> io::Result<Option<Digests>> {
     let file = File::open(path)?;
-    let mut digester = Digester::new(None);
+    let mut digester = Digester::new(Wanted::default());
     let mut buffer = vec![0; 1 << 18];
     let mut at = 0;
     loop {
@@ -324,7 +343,8 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let error = runtime.block_on(async {
             // Whatever is written to it finds no space.
-            let writer = Writer::start(File::options().write(true).open("/dev/full").unwrap(), None);
+            let writer =
+                Writer::spawn(File::options().write(true).open("/dev/full").unwrap(), Wanted::default());
             while writer.write(Bytes::from_static(b"x")).await.is_ok() {}
             writer.finish().await.unwrap_err()
         });

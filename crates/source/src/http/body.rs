@@ -7,6 +7,7 @@ use flate2::write::MultiGzDecoder;
 use reqwest::Response;
 
 use super::{Failure, cause, host_of};
+use crate::digest::Promise;
 use crate::error::Problem;
 
 /// Compressed bytes that are decoded at once: what comes of them is at most some 4 MiB.
@@ -26,12 +27,19 @@ pub(crate) struct Body {
     pub(crate) total: Option<u64>,
     /// It is decoded as it comes: lengths that the source told are not those of the file.
     pub(crate) coded: bool,
+    /// What its source says of the bytes of the whole file.
+    pub(crate) promise: Option<Promise>,
 }
 
 impl Body {
     /// The body of an answer that starts at byte `start` of a file of `total` bytes.
     pub(crate) fn new(response: Response, start: u64, total: Option<u64>) -> Body {
-        Body { response, decoder: None, pending: Bytes::new(), start, total, coded: false }
+        Body { response, decoder: None, pending: Bytes::new(), start, total, coded: false, promise: None }
+    }
+
+    /// The same, of which its source says this.
+    pub(crate) fn promised(self, promise: Option<Promise>) -> Body {
+        Body { promise, ..self }
     }
 
     /// The same, decoded by gzip: of a length that nobody knows.

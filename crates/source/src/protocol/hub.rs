@@ -6,12 +6,12 @@ mod near;
 pub(crate) mod offline;
 
 use crate::cache::hub::HubCache;
-use crate::digest::{Digester, Promise};
+use crate::digest::{Digester, ITS_SOURCE, Promise, Wanted};
 use crate::error::Problem;
 use crate::http::{Body, Failure, retrying};
 use crate::manifest::{self, MANIFEST, SIDECAR};
 use crate::protocol::{Entry, Found, Node, Protocol, Range, Target};
-use crate::reference::HubReference;
+use crate::reference::{HubReference, for_shell};
 use client::{Client, Item, Repo};
 
 /// A reference on a Hub that can be reached.
@@ -61,18 +61,16 @@ impl Hub<'_> {
         let bytes = retrying(self.client.patience(), async || {
             let body = self.open(&found, &entry, Range::default()).await?;
             let bytes = body.small(manifest::MOST_BYTES).await?.unwrap_or_default();
-            let mut digester = Digester::new(Some(bytes.len() as u64));
+            let mut digester = Digester::new(Wanted { git_length: Some(bytes.len() as u64), checksum: None });
             digester.update(&bytes);
             let digests = digester.finish();
-            match entry.promise.as_ref().map(|promise| digests.check(promise)) {
-                Some(Err((found, promised))) => Err(Failure::Final(Problem::Digest {
-                    file: entry.path.clone(),
-                    found,
-                    promised,
-                    by: "its source".into(),
-                })),
-                _ => Ok(bytes),
+            if let Some(promise) = &entry.promise
+                && let Err((found, promised)) = digests.check(promise)
+            {
+                let (kind, file, by) = (promise.kind(), entry.path.clone(), ITS_SOURCE.into());
+                return Err(Failure::Final(Problem::Digest { kind, file, found, promised, by }));
             }
+            Ok(bytes)
         })
         .await?;
         self.cache.keep_small_file(commit, &entry, &bytes);
@@ -109,9 +107,6 @@ impl Protocol for Hub<'_> {
     async fn look_up(&self) -> Result<Found, Problem> {
         let repo = self.repo;
         let commit = self.client.commit(repo, self.reference.revision()).await?;
-        if self.reference.commit().is_none() {
-            self.cache.keep_ref(self.reference.revision(), &commit);
-        }
         let (wanted, manifest) = match &self.reference.path {
             None => (vec![MANIFEST.to_owned()], MANIFEST.to_owned()),
             Some(path) => {
@@ -189,7 +184,7 @@ impl Protocol for Hub<'_> {
     }
 
     fn reference_to(&self, path: &str) -> String {
-        quoted(&self.reference.with(self.reference.revision.as_deref(), Some(path)))
+        for_shell(&self.reference.with(self.reference.revision.as_deref(), Some(path)))
     }
 
     fn version(&self, found: &Found, target: &Target<'_>) -> (Option<String>, String) {
@@ -213,14 +208,4 @@ fn exact(reference: &HubReference, commit: &str, target: &Target<'_>) -> String 
         (None, files) => files.first().map(|file| file.path.as_str()),
     };
     reference.with(Some(commit), path)
-}
-
-/// In quotes when a shell would take it apart.
-fn quoted(reference: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/:@%._-+=,".contains(c);
-    if reference.chars().all(plain) {
-        reference.to_owned()
-    } else {
-        format!("'{}'", reference.replace('\'', "'\\''"))
-    }
 }

@@ -286,7 +286,7 @@ impl Protocol for S3<'_> {
         }
         if response.status() != StatusCode::PARTIAL_CONTENT {
             let total = header(response.headers(), "content-length").and_then(|text| text.parse().ok());
-            return Ok(Body::new(response, 0, total));
+            return Ok(Body::new(response, 0, total).promised(found.promise));
         }
         match content_range(response.headers()) {
             Some((start, total)) if start == range.start => Ok(Body::new(response, start, total)),

@@ -107,6 +107,38 @@ fn what_boto3_stores_is_read_as_stored_whatever_its_tag() {
 }
 
 #[test]
+fn the_checksums_of_boto3_are_asked_for_and_kept_to() {
+    let moto = moto();
+    moto.run(
+        "s3.create_bucket(Bucket='summed')\nfor kind in ['CRC32', 'SHA1', 'SHA256']: \
+         s3.put_object(Bucket='summed', Key=kind + '.jsonl', Body=b'{}', ChecksumAlgorithm=kind)",
+    );
+    let machine = machine_of(moto);
+    for kind in ["CRC32", "SHA1", "SHA256"] {
+        let reference = format!("s3://summed/{kind}.jsonl");
+        machine.fetch(&reference, &with("single_turn")).unwrap();
+    }
+    // The same checksums, and other bytes.
+    let said = moto.run(
+        "import moto.s3.models as models\nfrom moto.core.base_backend import BackendDict\n\
+         backend = models.s3_backends['123456789012']['aws']\n\
+         keys = backend.buckets['summed'].keys\n\
+         for kind in ['CRC32', 'SHA1', 'SHA256']:\n    key = keys[kind + '.jsonl']\n    \
+         print(kind, key.checksum_value)\n    key._value_buffer.seek(0)\n    key._value_buffer.write(b'[]')",
+    );
+    assert_eq!(said.lines().count(), 3, "{said}");
+    let machine = machine_of(moto);
+    for kind in ["CRC32", "SHA1", "SHA256"] {
+        let error = machine
+            .fetch(&format!("s3://summed/{kind}.jsonl"), &with("single_turn"))
+            .unwrap_err()
+            .to_string();
+        let part = format!("{} does not match: {kind}.jsonl has ", kind.to_lowercase());
+        assert!(error.contains(&part), "{error}");
+    }
+}
+
+#[test]
 fn prefixes_with_odd_names_and_many_pages_are_read_whole() {
     let moto = moto();
     moto.run(

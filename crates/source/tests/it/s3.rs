@@ -422,37 +422,114 @@ fn listings_that_are_hostile_or_endless_end_with_an_error() {
     }
 }
 
-#[test]
-fn a_checksum_is_kept_to_where_the_store_sends_one() {
+/// As headers have it.
+fn base64(bytes: &[u8]) -> String {
     use base64::Engine as _;
 
-    let digest = ring::digest::digest(&ring::digest::SHA256, LINES);
-    let right = base64::engine::general_purpose::STANDARD.encode(digest.as_ref());
-    let wrong = base64::engine::general_purpose::STANDARD.encode([7; 32]);
-    for (checksum, kind, works) in [
-        (right, "FULL_OBJECT", true),
-        (wrong.clone(), "FULL_OBJECT", false),
-        // Of digests, or none at all.
-        (wrong, "COMPOSITE", true),
-        ("AAAA-2".into(), "FULL_OBJECT", true),
-    ] {
-        let store = StubStore::start(&[("x.jsonl", LINES)]);
-        store.fault(move |request| {
-            let of_data = request.path().ends_with("x.jsonl");
-            of_data.then(|| {
-                Answer::file(request, &LINES.into())
-                    .with("ETag", etag(LINES))
-                    .with("x-amz-checksum-sha256", checksum.clone())
-                    .with("x-amz-checksum-type", kind)
-            })
-        });
-        let machine = machine(&store);
-        let fetched = machine.fetch("s3://traces/x.jsonl", &with("single_turn"));
-        assert_eq!(fetched.is_ok(), works, "{kind} {fetched:?}");
-        if let Err(error) = fetched {
-            assert!(error.to_string().contains("sha256 does not match: x.jsonl has "), "{error}");
-            assert!(error.to_string().contains("and its source says 070707070707"), "{error}");
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+/// What the kinds of checksums of `123456789` are, by the catalogue of them all.
+const NINE: &[u8] = b"123456789";
+const OF_NINE: [(&str, &[u8]); 4] = [
+    ("crc32", &[0xcb, 0xf4, 0x39, 0x26]),
+    ("crc32c", &[0xe3, 0x06, 0x92, 0x83]),
+    ("crc64nvme", &[0xae, 0x8b, 0x14, 0x86, 0x0a, 0x79, 0x98, 0x88]),
+    ("sha1", b"\xf7\xc3\xbc\x1d\x80\x8e\x04\x73\x2a\xdf\x67\x99\x65\xcc\xc3\x4c\xa7\xae\x34\x41"),
+];
+
+/// Answers with a checksum, where one is asked for.
+fn summed(store: &StubStore, bytes: &'static [u8], name: &str, sum: &str, kind: &str) {
+    let (name, sum, kind) = (format!("x-amz-checksum-{name}"), sum.to_owned(), kind.to_owned());
+    store.fault(move |request| {
+        let of_data = request.path().ends_with("x.jsonl");
+        (of_data && request.header("x-amz-checksum-mode") == Some("ENABLED")).then(|| {
+            Answer::file(request, &bytes.into())
+                .with("ETag", etag(bytes))
+                .with(&name, sum.as_str())
+                .with("x-amz-checksum-type", kind.as_str())
+        })
+    });
+}
+
+#[test]
+fn a_checksum_is_kept_to_where_the_store_sends_one() {
+    let sha256 = ring::digest::digest(&ring::digest::SHA256, NINE);
+    let kinds = OF_NINE.into_iter().chain([("sha256", sha256.as_ref())]);
+    for (name, right) in kinds {
+        let wrong = vec![7; right.len()];
+        for (sum, kind, works) in [
+            (base64(right), "FULL_OBJECT", true),
+            (base64(&wrong), "FULL_OBJECT", false),
+            // Of sums, or none at all.
+            (base64(&wrong), "COMPOSITE", true),
+            (format!("{}-2", base64(&wrong)), "FULL_OBJECT", true),
+            (base64(&[7; 3]), "FULL_OBJECT", true),
+        ] {
+            let store = StubStore::start(&[("x.jsonl", NINE)]);
+            summed(&store, NINE, name, &sum, kind);
+            let machine = machine(&store);
+            let fetched = machine.fetch("s3://traces/x.jsonl", &with("single_turn"));
+            assert_eq!(fetched.is_ok(), works, "{name} {kind} {sum} {fetched:?}");
+            if let Err(error) = fetched {
+                let text = error.to_string();
+                assert!(text.contains(&format!("{name} does not match: x.jsonl has ")), "{text}");
+                assert!(text.contains("and its source says 07070707"), "{text}");
+                assert!(
+                    text.contains("Run again; if it stays so, the file is damaged where it is kept"),
+                    "{text}"
+                );
+                assert_eq!(
+                    store.log().iter().filter(|request| is_data(request)).count(),
+                    1,
+                    "no second attempt"
+                );
+            }
+            // What asks for it is signed like everything that stores understand.
+            let asked = store.log();
+            let signed = asked[0].header("authorization").unwrap();
+            assert!(signed.contains("x-amz-checksum-mode"), "{signed}");
         }
+    }
+}
+
+#[test]
+fn the_checksum_of_a_file_of_a_folder_comes_with_its_bytes() {
+    let manifest = b"{\"path\": \"d\", \"format\": \"raw_payload\"}";
+    for (sum, works) in [(OF_NINE[2].1, true), (&[7; 8][..], false)] {
+        let store = StubStore::start(&[("p/aiperf.json", manifest), ("p/d/x.jsonl", NINE)]);
+        summed(&store, NINE, "crc64nvme", &base64(sum), "FULL_OBJECT");
+        let fetched = machine(&store).fetch("s3://traces/p/", &ask());
+        assert_eq!(fetched.is_ok(), works, "{fetched:?}");
+        if let Err(error) = fetched {
+            assert!(error.to_string().contains("crc64nvme does not match: p/d/x.jsonl has "), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_checksum_is_that_of_the_whole_object_where_a_transfer_was_cut() {
+    for (sum, works) in [(OF_NINE[1].1, true), (&[7; 4][..], false)] {
+        let store = StubStore::start(&[("x.jsonl", NINE)]);
+        let sum = base64(sum);
+        let mut cuts = 0;
+        store.fault(move |request| {
+            if !request.path().ends_with("x.jsonl") {
+                return None;
+            }
+            let answer = Answer::file(request, &NINE.into()).with("ETag", etag(NINE));
+            // A part has no checksum of the whole.
+            if request.range().is_some() {
+                return Some(answer);
+            }
+            cuts += usize::from(is_data(request));
+            let cut_after = (is_data(request) && cuts == 1).then_some(4);
+            Some(Answer { cut_after, ..answer.with("x-amz-checksum-crc32c", sum.as_str()) })
+        });
+        let fetched = machine(&store).fetch("s3://traces/x.jsonl", &with("single_turn"));
+        assert_eq!(fetched.is_ok(), works, "{fetched:?}");
+        let data: Vec<_> = store.log().into_iter().filter(is_data).collect();
+        assert!(data.len() == 2 && data[1].header("range") == Some("bytes=4-"), "{data:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use reqsign_aws_v4::RequestSigner;
 use reqsign_core::SignRequest as _;
-use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, RANGE};
+use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, RANGE};
 use reqwest::{Method, Response, StatusCode};
 
 use super::answers::{Object, Refusal};
@@ -12,11 +12,15 @@ use super::credentials::{Credentials, Known, Who};
 use super::place::{Place, is_region};
 use super::profiles::Profiles;
 use super::xml::{Listed, Page};
-use crate::digest::{Promise, hex};
+use crate::digest::{Checksum, Promise, hex};
 use crate::error::Problem;
 use crate::http::{Body, Failure, Http, content_range, header};
 use crate::protocol::Entry;
 use crate::settings::{Patience, Settings};
+
+/// Asks for the checksum that is kept beside an object: nobody sends it unasked.
+const CHECKSUM: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("x-amz-checksum-mode"), HeaderValue::from_static("ENABLED"));
 
 /// A page of a listing: a thousand keys of a kilobyte, each byte encoded.
 const MOST_PAGE: usize = 8 << 20;
@@ -171,9 +175,11 @@ impl Client {
         let known = self.credentials.now().await;
         let mut request =
             self.http.client()?.request(ask.method.clone(), url.clone()).header(ACCEPT_ENCODING, "identity");
-        if let Some(known) = &known {
-            request = request.headers(self.signed(&ask.method, &url, region, known).await?);
-        }
+        let of_object: HeaderMap = ask.key.map(|_| CHECKSUM).into_iter().collect();
+        request = request.headers(match &known {
+            Some(known) => self.signed(&ask.method, &url, of_object, region, known).await?,
+            None => of_object,
+        });
         for (name, value) in ask.headers {
             request = request.header(name, value);
         }
@@ -188,20 +194,22 @@ impl Client {
         Ok(Err(Refusal::new(status, headers, &body, who)))
     }
 
-    /// The headers of a signature.
+    /// Headers with their signature.
     async fn signed(
         &self,
         method: &Method,
         url: &url::Url,
+        headers: HeaderMap,
         region: &str,
         known: &Known,
-    ) -> Result<http::HeaderMap, Problem> {
+    ) -> Result<HeaderMap, Problem> {
         let failed = || Problem::Denied {
             what: format!("the request cannot be signed with {}", known.kind),
             fix: "Check that the credentials have not expired and are written as they were given".into(),
         };
         let request = http::Request::builder().method(method.clone()).uri(url.as_str()).body(());
         let (mut parts, ()) = request.map_err(|_| failed())?.into_parts();
+        parts.headers = headers;
         RequestSigner::new("s3", region)
             .sign_request(self.credentials.context(), &mut parts, Some(&known.credential), None)
             .await
@@ -237,8 +245,18 @@ pub(super) fn entry(object: Object<'_>, response: &Response) -> Entry {
 fn checksum(headers: &HeaderMap) -> Option<Promise> {
     use base64::Engine as _;
 
-    let is_whole = header(headers, "x-amz-checksum-type").is_none_or(|kind| kind == "FULL_OBJECT");
-    let text = header(headers, "x-amz-checksum-sha256").filter(|_| is_whole)?;
-    let bytes = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
-    (bytes.len() == 32).then(|| Promise::Sha256(hex(&bytes)))
+    if header(headers, "x-amz-checksum-type").is_some_and(|kind| kind != "FULL_OBJECT") {
+        return None;
+    }
+    // One of parts ends in their number, and is no base64.
+    let sum = |name: &str, length: usize| {
+        let text = header(headers, &format!("x-amz-checksum-{name}"))?;
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text).ok()?;
+        (bytes.len() == length).then(|| hex(&bytes))
+    };
+    sum("sha256", 32).map(Promise::Sha256).or_else(|| {
+        Checksum::ALL
+            .into_iter()
+            .find_map(|kind| Some(Promise::Stored(kind, sum(kind.name(), kind.length())?)))
+    })
 }
