@@ -255,6 +255,12 @@ pub const VARIABLES: &[Variable] = &[
         set: Setter::Elsewhere,
     },
     Variable {
+        name: aiperf_source::LOCK_VARIABLE,
+        default: "3600",
+        help: "Seconds to wait for another process that downloads the same data",
+        set: Setter::Elsewhere,
+    },
+    Variable {
         name: "HF_ENDPOINT",
         default: "https://huggingface.co",
         help: "The Hugging Face Hub that data sets come from",

@@ -41,13 +41,15 @@ pub use format::{Format, Formats, Parquet};
 pub use hub_files::HubFiles;
 pub use manifest::Role;
 pub use models::{FoundModel, ModelListing};
+pub use names::alike_but_for_case;
 pub use plan::{FormatSource, ManifestMark, Plan};
 pub use protocol::hub::client::RepoKind;
 pub use provenance::Provenance;
 pub use ranges::RangedFile;
 pub use reference::{HubReference, Reference, S3Reference, SCHEMES, WebReference};
 pub use settings::{
-    HUB_CACHE_VARIABLE, HubSettings, OFFLINE_VARIABLE, Patience, REMOTE_CACHE_VARIABLE, Settings,
+    HUB_CACHE_VARIABLE, HubSettings, LOCK_VARIABLE, OFFLINE_VARIABLE, Patience, REMOTE_CACHE_VARIABLE,
+    Settings,
 };
 pub use shards::{is_parquet, is_skipped};
 pub use sources::{Leading, Local, Presence, Sources};

@@ -13,6 +13,8 @@ use crate::error::Problem;
 pub const REMOTE_CACHE_VARIABLE: &str = "AIPERF_DATASET_REMOTE_CACHE_DIR";
 /// The variable that moves the cache of Hub files.
 pub const HUB_CACHE_VARIABLE: &str = "HF_HUB_CACHE";
+/// The variable that says how long another process is waited for.
+pub const LOCK_VARIABLE: &str = "AIPERF_DATASET_REMOTE_LOCK_TIMEOUT";
 /// The variable that forbids the network.
 pub const OFFLINE_VARIABLE: &str = "AIPERF_DATASET_REMOTE_OFFLINE";
 
@@ -108,6 +110,7 @@ impl Settings {
         for (name, targets) in [
             ("HF_HUB_ETAG_TIMEOUT", &mut patience.hub_headers),
             ("HF_HUB_DOWNLOAD_TIMEOUT", &mut patience.hub_idle),
+            (LOCK_VARIABLE, &mut patience.lock),
         ] {
             if let Some(text) = get(name) {
                 *targets = seconds(name, text)?;
@@ -256,11 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn the_timeouts_of_the_python_client_are_honoured() {
+    fn timeouts_are_those_of_the_environment() {
         let patience = with(&[("HF_HUB_ETAG_TIMEOUT", "7"), ("HF_HUB_DOWNLOAD_TIMEOUT", "0.5")]).patience;
         assert_eq!(patience.hub_headers, Duration::from_secs(7));
         assert_eq!(patience.hub_idle, Duration::from_millis(500));
         let bad = BTreeMap::from([("HF_HUB_ETAG_TIMEOUT".to_owned(), "soon".to_owned())]);
         assert!(Settings::of(&bad).unwrap_err().to_string().contains("HF_HUB_ETAG_TIMEOUT"));
+        assert_eq!(with(&[(LOCK_VARIABLE, "90")]).patience.lock, Duration::from_secs(90));
     }
 }

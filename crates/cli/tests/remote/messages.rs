@@ -1,11 +1,14 @@
-//! One fault, one message: under `profile`, `dataset resolve` and `dataset fetch`.
+//! One fault, one message: under `profile`, `dataset resolve` and `dataset fetch`, and under the commands that look into
+//! data.
 
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo, StubStore};
 use serde_json::json;
 
-use crate::machine::{MANIFEST, Machine, TRACE, stderr};
+use crate::machine::{MANIFEST, Machine, TRACE, files_below, stderr};
 
 /// Which commands meet a fault.
 #[derive(Clone, Copy, PartialEq)]
@@ -14,21 +17,24 @@ enum Met {
     ByAll,
     /// Those that take this option: `fetch` has none.
     With(&'static [&'static str]),
-    /// Those that download.
+    /// Those that download and look at the first record.
     Downloading,
+    /// Everything that downloads. The first record of such data lies behind their end: `resolve` brings them, too, where it is
+    /// asked for that record.
+    Bringing,
 }
 
 struct Row {
     reference: String,
     met: Met,
     /// What went wrong, and the next step.
-    what: &'static str,
-    fix: &'static str,
+    what: String,
+    fix: String,
     code: i32,
 }
 
-fn row(reference: impl Into<String>, met: Met, what: &'static str, fix: &'static str, code: i32) -> Row {
-    Row { reference: reference.into(), met, what, fix, code }
+fn row(reference: impl Into<String>, met: Met, what: &str, fix: &str, code: i32) -> Row {
+    Row { reference: reference.into(), met, what: what.into(), fix: fix.into(), code }
 }
 
 /// Each command that meets the fault, all at once.
@@ -36,6 +42,7 @@ fn outputs(machine: &Machine, row: &Row) -> Vec<Output> {
     let reference = row.reference.as_str();
     let more: &[&str] = match row.met {
         Met::With(more) => more,
+        Met::Bringing => &["--custom-dataset-type", "mooncake_trace"],
         _ => &[],
     };
     let run = [
@@ -51,12 +58,26 @@ fn outputs(machine: &Machine, row: &Row) -> Vec<Output> {
     ];
     let mut started = vec![machine.start(&[&run[..], more].concat())];
     if row.met != Met::Downloading {
-        started.push(machine.start(&[&["dataset", "resolve", reference][..], more].concat()));
+        let look: &[&str] = if row.met == Met::Bringing { &["--first-record"] } else { &[] };
+        started.push(machine.start(&[&["dataset", "resolve", reference][..], more, look].concat()));
     }
     if !matches!(row.met, Met::With(_)) {
         started.push(machine.start(&["dataset", "fetch", reference]));
     }
+    if matches!(row.met, Met::Bringing | Met::ByAll) {
+        started.push(machine.start(&["validate", "auto", reference]));
+        started.push(machine.start(&["analyze-trace", reference]));
+        started.push(machine.start(&["anonymize", reference, "--output", "out"]));
+    }
     started.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
+}
+
+/// How much is free changes while others write.
+fn without_free_space(line: &str) -> String {
+    match (line.rsplit_once(" and "), line.rsplit_once(" are free")) {
+        (Some((before, _)), Some((_, after))) => format!("{before} and N are free{after}"),
+        _ => line.to_owned(),
+    }
 }
 
 fn check(machine: &Machine, rows: &[Row]) {
@@ -66,11 +87,14 @@ fn check(machine: &Machine, rows: &[Row]) {
             .iter()
             .map(|output| {
                 let talk = stderr(output);
-                let line = talk.lines().find(|line| line.starts_with("error: Cannot use "));
-                line.unwrap_or_else(|| panic!("{}: {talk}", row.reference)).to_owned()
+                // `validate` says first what that means.
+                let starts = ["error: ", "Validation failed: "];
+                let told = |line| starts.iter().find_map(|start| str::strip_prefix(line, start));
+                let line = talk.lines().filter_map(told).find(|line| line.starts_with("Cannot use "));
+                without_free_space(line.unwrap_or_else(|| panic!("{}: {talk}", row.reference)))
             })
             .collect();
-        assert!(said[0].contains(row.what) && said[0].contains(row.fix), "{}", said[0]);
+        assert!(said[0].contains(&row.what) && said[0].contains(&row.fix), "{}", said[0]);
         assert!(said[0].ends_with('.') && !said[0].contains("canary"), "{}", said[0]);
         assert!(said.iter().all(|line| *line == said[0]), "{said:#?}");
         assert!(outputs.iter().all(|output| output.status.code() == Some(row.code)), "{said:#?}");
@@ -305,4 +329,77 @@ fn what_goes_wrong_with_a_download() {
             1,
         )],
     );
+}
+
+/// The one lock file below a folder.
+fn lock_below(folder: &Path) -> PathBuf {
+    let mut locks = files_below(folder);
+    locks.retain(|path| path.extension().is_some_and(|ending| ending == "lock"));
+    assert_eq!(locks.len(), 1, "{locks:?}");
+    locks.remove(0)
+}
+
+#[test]
+fn what_keeps_a_download_from_its_place() {
+    let parquet: &[u8] = b"PAR1";
+    let hub = StubHub::start(&[("org/set", StubRepo::new(&[("lfs:x.parquet", parquet)]))]);
+    let store = StubStore::start(&[("x.parquet", parquet)]);
+    let server = Server::start(move |request| {
+        let file = |etag: &str| Answer::file(request, &parquet.into()).with("ETag", etag);
+        match (request.path(), request.method.as_str()) {
+            // More than any disk has.
+            ("/huge.parquet", _) => file("\"a\"").with("Content-Length", (1u64 << 60).to_string()),
+            ("/new.parquet", "GET") => file("\"b\""),
+            ("/x.parquet" | "/new.parquet", _) => file("\"a\""),
+            _ => Answer::status(404),
+        }
+    });
+    let url = |name: &str| format!("{}/{name}.parquet", server.url());
+    let mut machine = Machine::new(&hub);
+    machine.set("AWS_ENDPOINT_URL_S3", &store.endpoint());
+    machine.set("AWS_EC2_METADATA_DISABLED", "true");
+    machine.set("AIPERF_DATASET_REMOTE_LOCK_TIMEOUT", "0.2");
+    let hub_cache = machine.home.path().join(".cache/huggingface/hub");
+    for (reference, cache, content) in [
+        (url("x"), machine.cache(), "https"),
+        ("s3://traces/x.parquet".to_owned(), machine.cache(), "s3"),
+        ("hf://org/set/x.parquet".to_owned(), hub_cache, "datasets--org--set"),
+    ] {
+        // The first fetch shows which lock it is; then its files are gone, and somebody else is at it.
+        machine.fetched(&reference);
+        let lock = lock_below(&cache);
+        std::fs::remove_dir_all(cache.join(content)).unwrap();
+        let held = File::open(&lock).unwrap();
+        held.lock().unwrap();
+        let what = format!("another process holds {}", lock.display());
+        check(
+            &machine,
+            &[row(reference, Met::Bringing, &what, "if there is none, delete that lock file", 1)],
+        );
+        drop(held);
+        std::fs::remove_file(&lock).unwrap();
+    }
+    let changed = "changed after AIPerf pinned its version";
+    let full = "not enough disk space in ";
+    let elsewhere = "set AIPERF_DATASET_REMOTE_CACHE_DIR to a directory with more";
+    check(
+        &machine,
+        &[
+            row(url("huge"), Met::Bringing, full, elsewhere, 1),
+            row(url("new"), Met::Bringing, changed, "Run again", 1),
+        ],
+    );
+    let blocked = machine.home.path().join("blocked");
+    std::fs::write(&blocked, "x").unwrap();
+    let blocked = blocked.to_str().unwrap();
+    machine.set("AIPERF_DATASET_REMOTE_CACHE_DIR", blocked);
+    machine.set("HF_HUB_CACHE", blocked);
+    for (reference, variable) in [
+        (url("x"), "AIPERF_DATASET_REMOTE_CACHE_DIR"),
+        ("s3://traces/x.parquet".to_owned(), "AIPERF_DATASET_REMOTE_CACHE_DIR"),
+        ("hf://org/set/x.parquet".to_owned(), "HF_HUB_CACHE"),
+    ] {
+        let elsewhere = format!("set {variable} to another directory");
+        check(&machine, &[row(reference, Met::Bringing, "cannot write ", &elsewhere, 1)]);
+    }
 }
