@@ -22,7 +22,7 @@ use crate::plan::Plan;
 use crate::protocol::Entry;
 use crate::protocol::hub::client::{Item, Repo};
 use crate::protocol::hub::promise;
-use crate::reference::is_commit;
+use crate::reference::{Reference, is_commit};
 use crate::settings::{HUB_CACHE_VARIABLE, HubSettings};
 use crate::store::Store;
 use crate::temp::{self, Root, TempFile};
@@ -373,7 +373,14 @@ impl Store for HubCache {
         Ok(())
     }
 
-    fn finish(&self, _: &Plan, _: &[Digests]) -> Result<(), Problem> {
+    fn finish(&self, plan: &Plan, _: &[Digests]) -> Result<(), Problem> {
+        // Only now: offline a branch is the newest commit that is here.
+        if let Reference::Hub(reference) = &plan.reference
+            && reference.commit().is_none()
+            && !plan.offline
+        {
+            self.keep_ref(reference.revision(), commit_of(plan));
+        }
         Ok(())
     }
 

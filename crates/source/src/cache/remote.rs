@@ -3,7 +3,7 @@
 //! ```text
 //! <root>/v1/{s3,https}/<key>/files/<path>     content
 //!                           /entry.json       the files with their digests; without it there is no entry
-//!                           /partial.json     the same while an entry is made
+//!                           /partial.jsonl    a line for each file that is there while an entry is made
 //!          /refs/<reference>.json             the newest version of a reference, for offline runs
 //!          /locks/<key>.lock
 //!          /tmp/<random>                      files that are not whole
@@ -11,8 +11,11 @@
 //!
 //! A key is the digest of what was fetched and of its version; nothing secret is part of it in the clear.
 
-use std::io;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +38,24 @@ pub(crate) struct RemoteCache {
     identity: String,
     /// What the reference asks for; differs from `identity` by a version that it names.
     asked: String,
+    /// The record that was read last: folders have thousands of files, and each is looked up several times.
+    read: Mutex<Option<Read>>,
 }
+
+/// A record as it was read.
+#[derive(Debug)]
+struct Read {
+    key: String,
+    /// When that was: where a file is another one, or longer, it is read again.
+    stamp: [Option<Stamp>; 2],
+    files: HashMap<String, RecordedFile>,
+}
+
+/// Device, inode, length and time of a file.
+type Stamp = (u64, u64, u64, i64, i64);
+
+/// The files that tell what an entry holds.
+const RECORDS: [&str; 2] = ["entry.json", "partial.jsonl"];
 
 /// `entry.json`
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -101,7 +121,13 @@ pub(crate) struct Recalled {
 impl RemoteCache {
     /// `identity` is what is fetched, `asked` the same with a version that the reference names.
     pub(crate) fn new(root: &Path, scheme: &'static str, identity: &[&str], asked: &[&str]) -> RemoteCache {
-        RemoteCache { root: root.join("v1"), scheme, identity: identity.join("\0"), asked: asked.join("\0") }
+        RemoteCache {
+            root: root.join("v1"),
+            scheme,
+            identity: identity.join("\0"),
+            asked: asked.join("\0"),
+            read: Mutex::default(),
+        }
     }
 
     fn key_of(&self, version: &str) -> String {
@@ -122,39 +148,73 @@ impl RemoteCache {
     }
 
     fn record(&self, key: &str) -> Option<Record> {
-        let read = |name| {
-            let record: Record =
-                serde_json::from_slice(&std::fs::read(self.entry(key).join(name)).ok()?).ok()?;
-            (record.schema == 1).then_some(record)
-        };
-        read("entry.json").or_else(|| read("partial.json"))
+        let text = std::fs::read(self.entry(key).join(RECORDS[0])).ok()?;
+        serde_json::from_slice(&text).ok().filter(|record: &Record| record.schema == 1)
     }
 
+    /// The files of an entry that is being made. A line that was cut off is none.
+    fn partial(&self, key: &str) -> Vec<RecordedFile> {
+        let text = std::fs::read_to_string(self.entry(key).join(RECORDS[1])).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    fn stamp(&self, key: &str) -> [Option<Stamp>; 2] {
+        RECORDS.map(|name| {
+            let found = std::fs::symlink_metadata(self.entry(key).join(name)).ok()?;
+            Some((found.dev(), found.ino(), found.len(), found.mtime(), found.mtime_nsec()))
+        })
+    }
+
+    /// What is on record of a file.
     fn recorded_file(&self, plan: &Plan, file: &Entry) -> Option<(PathBuf, RecordedFile)> {
         let key = self.key(plan)?;
         let name = plan.name(file);
         if names::fault(name).is_some() {
             return None;
         }
-        let recorded = self.record(&key)?.files.into_iter().find(|recorded| recorded.path == name)?;
+        let stamp = self.stamp(&key);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.as_ref().is_none_or(|read| read.key != key || read.stamp != stamp) {
+            let files = self.record(&key).map_or_else(|| self.partial(&key), |record| record.files);
+            let files = files.into_iter().map(|file| (file.path.clone(), file)).collect();
+            *read = Some(Read { key: key.clone(), stamp, files });
+        }
+        let recorded = read.as_ref()?.files.get(name)?.clone();
         Some((self.entry(&key).join("files").join(name), recorded))
     }
 
-    fn write_record(&self, key: &str, name: &str, record: &Record) -> io::Result<()> {
+    /// Notes a file of an entry that is being made.
+    fn add_to_partial(&self, key: &str, file: RecordedFile) -> io::Result<()> {
+        let before = self.stamp(key);
+        let line = line(&file)?;
+        let path = self.entry(key).join(RECORDS[1]);
+        let flags = rustix::fs::OFlags::NOFOLLOW.bits();
+        let mut partial =
+            std::fs::File::options().create(true).append(true).custom_flags(flags as i32).open(path)?;
+        partial.write_all(line.as_bytes())?;
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(read) = read.as_mut().filter(|read| read.key == key && read.stamp == before) {
+            read.stamp = self.stamp(key);
+            read.files.insert(file.path.clone(), file);
+        }
+        Ok(())
+    }
+
+    fn write_record(&self, key: &str, record: &Record) -> io::Result<()> {
         // Invariant: the types of a record are those that JSON has.
         let text = serde_json::to_vec(record).map_err(io::Error::other)?;
         self.root().directory(&self.entry(key))?;
-        temp::write(&self.entry(key).join(name), &text)
+        temp::write(&self.entry(key).join(RECORDS[0]), &text)
     }
 
     /// Notes when files were written that were found to be what is on record, in a cache that was copied, for one: they
     /// are read through once. Where that cannot be written, they are the next time, too.
-    fn note_times(&self, key: &str, files: impl Iterator<Item = RecordedFile>) {
-        let Some(mut record) = self.record(key) else { return };
+    fn note_times(&self, key: &str, mut record: Record, files: &[RecordedFile]) {
+        let found: HashMap<&str, &RecordedFile> =
+            files.iter().map(|file| (file.path.as_str(), file)).collect();
         let mut changed = false;
-        for file in files {
-            let known = record.files.iter_mut().find(|known| known.path == file.path);
-            if let Some(known) = known
+        for known in &mut record.files {
+            if let Some(file) = found.get(known.path.as_str())
                 && known.sha256 == file.sha256
                 && known.modified.is_some_and(|time| Some(time) != file.modified)
             {
@@ -163,7 +223,7 @@ impl RemoteCache {
             }
         }
         if changed {
-            let _ = self.write_record(key, "entry.json", &record);
+            let _ = self.write_record(key, &record);
         }
     }
 
@@ -180,11 +240,6 @@ impl RemoteCache {
     }
 
     fn remember(&self, plan: &Plan, key: String) -> io::Result<()> {
-        let declaration = plan
-            .found
-            .declaration
-            .as_ref()
-            .map(|(path, bytes)| (path.clone(), String::from_utf8_lossy(bytes).into_owned()));
         let recalled = Recalled {
             schema: 1,
             reference: plan.reference.redacted(),
@@ -195,7 +250,7 @@ impl RemoteCache {
             is_folder_reference: matches!(plan.found.node, Node::Folder),
             folder: plan.folder.clone(),
             files: plan.files.clone(),
-            declaration,
+            declaration: declared(plan),
             declared_by: plan.found.declared_by.clone(),
         };
         let text = serde_json::to_vec(&recalled).map_err(io::Error::other)?;
@@ -248,24 +303,20 @@ impl Store for RemoteCache {
             self.root().directory(directory)?;
         }
         temp.place(&path)?;
-        let mut record = self.record(&key).unwrap_or_default();
-        record.schema = 1;
-        record.reference = plan.reference.redacted();
-        record.version.clone_from(&plan.version);
-        record.files.retain(|recorded| recorded.path != name);
-        record.files.push(RecordedFile::of(plan, file, digests, &path));
-        self.write_record(&key, "partial.json", &record)?;
+        self.add_to_partial(&key, RecordedFile::of(plan, file, digests, &path))?;
         Ok(path)
     }
 
-    fn discard(&self, plan: &Plan, _: &Entry, path: &Path) -> io::Result<()> {
-        // The record first: without it the file does not exist.
+    fn discard(&self, plan: &Plan, file: &Entry, path: &Path) -> io::Result<()> {
+        // The record first: without it the file does not exist. The others of a folder stay.
         if let Some(key) = self.key(plan) {
-            for name in ["entry.json", "partial.json"] {
-                match std::fs::remove_file(self.entry(&key).join(name)) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                    _ => {}
-                }
+            let mut others = self.record(&key).map_or_else(|| self.partial(&key), |record| record.files);
+            others.retain(|other| other.path != plan.name(file));
+            let lines: Vec<String> = others.iter().map(line).collect::<io::Result<_>>()?;
+            temp::write(&self.entry(&key).join(RECORDS[1]), lines.concat().as_bytes())?;
+            match std::fs::remove_file(self.entry(&key).join(RECORDS[0])) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
         }
         std::fs::remove_file(path)
@@ -280,27 +331,39 @@ impl Store for RemoteCache {
             (None, [digests, ..]) => self.key_of(&digests.sha256),
             (None, []) => return Ok(()),
         };
-        let complete = self.entry(&key).join("entry.json").exists();
         let content = self.entry(&key).join("files");
-        let files = plan.files.iter().zip(digests);
-        let files = files
-            .map(|(file, digests)| RecordedFile::of(plan, file, digests, &content.join(plan.name(file))));
+        let files: Vec<RecordedFile> = plan
+            .files
+            .iter()
+            .zip(digests)
+            .map(|(file, digests)| RecordedFile::of(plan, file, digests, &content.join(plan.name(file))))
+            .collect();
+        let mut record = self.record(&key).unwrap_or_else(|| Record {
+            schema: 1,
+            reference: plan.reference.redacted(),
+            version: plan.version.clone(),
+            files: Vec::new(),
+        });
+        let complete = {
+            let known: HashSet<&str> = record.files.iter().map(|file| file.path.as_str()).collect();
+            files.iter().all(|file| known.contains(file.path.as_str()))
+        };
         if complete {
-            self.note_times(&key, files);
+            self.note_times(&key, record, &files);
         } else {
-            let record = Record {
-                schema: 1,
-                reference: plan.reference.redacted(),
-                version: plan.version.clone(),
-                files: files.collect(),
-            };
-            self.write_record(&key, "entry.json", &record)
+            let new: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+            record.files.retain(|file| !new.contains(file.path.as_str()));
+            record.files.extend(files);
+            self.write_record(&key, &record)
                 .map_err(|error| disk_problem(&self.root().path, &error, self.variable()))?;
-            let _ = std::fs::remove_file(self.entry(&key).join("partial.json"));
         }
+        let _ = std::fs::remove_file(self.entry(&key).join(RECORDS[1]));
         // For offline runs; where it cannot be written, the run at hand goes on.
-        let newest = self.recall().is_some_and(|recalled| recalled.key == key && complete);
-        if !newest {
+        let newest = self.recall().is_some_and(|recalled| {
+            // The manifest may be another one beside the same data.
+            recalled.key == key && recalled.declaration == declared(plan)
+        });
+        if !(newest && complete) {
             let _ = self.remember(plan, key);
         }
         Ok(())
@@ -325,6 +388,18 @@ impl Store for RemoteCache {
         let path = self.root.parent().map_or_else(|| self.root.clone(), Path::to_owned);
         Root { path, mode: 0o700 }
     }
+}
+
+/// A line of the record of an entry that is being made.
+fn line(file: &RecordedFile) -> io::Result<String> {
+    // Invariant: the types of a record are those that JSON has.
+    Ok(serde_json::to_string(file).map_err(io::Error::other)? + "\n")
+}
+
+/// Path and text of the manifest or sidecar of a plan.
+fn declared(plan: &Plan) -> Option<(String, String)> {
+    let (path, bytes) = plan.found.declaration.as_ref()?;
+    Some((path.clone(), String::from_utf8_lossy(bytes).into_owned()))
 }
 
 /// When a file was last written, nanoseconds since 1970.

@@ -1,5 +1,8 @@
 //! The Hub, as a stub.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use aiperf_source::{Ask, Blame, FormatSource, RepoKind};
 use aiperf_test_servers::{Answer, StubHub, StubRepo};
 
@@ -110,7 +113,11 @@ fn each_refusal_of_the_hub_has_its_own_error() {
             "the path \"y.jsonl\" in datasets/org/public at main was not found",
             "\"x.jsonl\"",
         ),
-        ("hf://org/public", "has no aiperf.json, and no parquet files", "Point at one file"),
+        (
+            "hf://org/public",
+            "has no aiperf.json, and no parquet files",
+            "Point at one file of it, e.g. hf://datasets/org/public/x.jsonl, or ask the publisher for an aiperf.json",
+        ),
     ] {
         let error = refused(&machine, reference);
         assert!(error.starts_with(&format!("Cannot use {reference}: ")), "{error}");
@@ -161,6 +168,9 @@ fn branches_special_refs_and_odd_names_are_found() {
     }
     assert!(machine.notes().iter().any(|note| note.contains("the folder train is read; not read: test")));
     let refs = machine.hub_cache().join("datasets--org--repo/refs");
+    assert!(!refs.join("feature").exists() && !refs.join("refs").exists(), "looked at, and not fetched");
+    machine.fetch("hf://org/repo@feature%2Fx/x.jsonl", &with("single_turn")).unwrap();
+    machine.fetch("hf://org/repo@refs%2Fconvert%2Fparquet", &with("single_turn")).unwrap();
     assert_eq!(std::fs::read_to_string(refs.join("feature/x")).unwrap(), feature);
     assert!(refs.join("refs/convert/parquet").is_file());
 }
@@ -297,6 +307,36 @@ fn offline_uses_what_is_there_and_touches_no_socket() {
         assert!(error.contains("was not found: it is not in the cache and offline mode is on"), "{error}");
     }
     assert!(hub.log().is_empty() && hub.storage_log().is_empty());
+}
+
+#[test]
+fn offline_a_branch_is_the_newest_commit_that_was_fetched_and_not_one_that_was_seen() {
+    let hub = StubHub::start(&[(
+        "org/repo",
+        StubRepo::new(&[("aiperf.json", MANIFEST), ("lfs:data/chat.jsonl", LINES)]),
+    )]);
+    let mut machine = machine(&hub);
+    let old = machine.fetch("hf://org/repo", &ask()).unwrap();
+    let newer = [LINES, LINES].concat();
+    let files: [(&str, &[u8]); 2] = [("aiperf.json", MANIFEST), ("lfs:data/chat.jsonl", &newer)];
+    hub.change("org/repo", |repo| repo.commit("main", &files));
+    // Looked at, and not fetched; then not fetched for another reason.
+    machine.access("hf://org/repo", &ask()).unwrap();
+    let is_broken = Arc::new(AtomicBool::new(true));
+    let its_state = Arc::clone(&is_broken);
+    hub.fault(move |request| {
+        let is_data = request.target.contains("Signature=");
+        (is_data && its_state.load(Ordering::SeqCst)).then(|| Answer::status(500))
+    });
+    machine.fetch("hf://org/repo", &ask()).unwrap_err();
+    machine.set("HF_HUB_OFFLINE", "1");
+    let offline = machine.fetch("hf://org/repo", &ask()).unwrap();
+    assert_eq!((&offline.provenance.version, &offline.files), (&old.provenance.version, &old.files));
+    machine.set("HF_HUB_OFFLINE", "0");
+    is_broken.store(false, Ordering::SeqCst);
+    let new = machine.fetch("hf://org/repo", &ask()).unwrap();
+    machine.set("HF_HUB_OFFLINE", "1");
+    assert_eq!(machine.fetch("hf://org/repo", &ask()).unwrap().files, new.files);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aiperf_source::{Ask, Blame, Reference};
+use aiperf_test_servers::s3::etag;
 use aiperf_test_servers::{Answer, Request, Server, StubHub, StubRepo, StubStore};
 use serde_json::json;
 
@@ -108,8 +109,58 @@ fn a_manifest_folder_is_fetched_by_its_split_on_the_hub_and_whole_from_s3() {
         store.put(&format!("p/{name}"), bytes);
     }
     let plan = crate::s3::machine(&store).access("s3://traces/p/", &ask()).unwrap();
-    assert_eq!(names(&plan), ["test-00000-of-00001.parquet", "train-00000-of-00001.parquet"]);
+    // Whether the run has a schedule is decided by the first record of the first.
+    assert_eq!(names(&plan), ["train-00000-of-00001.parquet", "test-00000-of-00001.parquet"]);
     assert_eq!(plan.dropped, ["test"]);
+}
+
+fn sha256(text: &str) -> String {
+    use std::fmt::Write as _;
+
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    digest.as_ref().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+#[test]
+fn a_folder_has_the_digests_of_its_listing_and_of_its_files() {
+    let manifest = r#"{"path": "d", "format": "raw_payload"}"#;
+    let files: [(&str, &[u8]); 3] =
+        [("p/aiperf.json", manifest.as_bytes()), ("p/d/a.json", b"{}"), ("p/d/b.json", b"[]")];
+    let store = StubStore::start(&files);
+    let local = crate::s3::machine(&store).fetch("s3://traces/p/", &ask()).unwrap();
+    // The version: key, tag and size of everything, sorted.
+    let listed = files.map(|(key, bytes)| format!("{key}\0{}\0{}\n", etag(bytes), bytes.len())).concat();
+    assert_eq!(local.provenance.version, Some(format!("listing:{}", sha256(&listed))));
+    // What was read: the path and digest of each file, sorted.
+    let read = files[1..]
+        .iter()
+        .map(|(key, bytes)| format!("{key}\0{}\n", sha256(std::str::from_utf8(bytes).unwrap())));
+    let read = sha256(&read.collect::<String>());
+    assert_eq!(local.provenance.sha256(), read);
+    let told = format!("2 file(s), 4 bytes, sha256 {})", &read[..12]);
+    assert!(local.provenance.lines()[0].ends_with(&told), "{:?}", local.provenance.lines());
+}
+
+#[test]
+fn a_file_that_is_too_large_for_plain_http_is_refused_before_it_is_asked_for() {
+    for (size, refused) in [(50_000_000_001_u64, true), (50_000_000_000, false)] {
+        let (hub, machine) = published(&json!({"path": "x.jsonl", "format": "single_turn"}));
+        hub.fault(move |request| {
+            let item = json!([{
+                "type": "file", "path": "x.jsonl", "size": size, "oid": "a".repeat(40), "xetHash": "b".repeat(64),
+            }]);
+            request.path().contains("/paths-info/").then(|| Answer::json(&item))
+        });
+        let error = machine.access("hf://org/repo/x.jsonl", &with("single_turn")).unwrap_err();
+        let told =
+            error.to_string().contains("x.jsonl is larger than the 50 GB that the Hub serves over HTTP");
+        assert_eq!(told, refused, "{error}");
+        let asked = hub.log().iter().any(|request| request.path().contains("/resolve/"));
+        assert_ne!(asked, refused);
+    }
 }
 
 fn tagged() -> (Server, String) {
@@ -179,7 +230,7 @@ fn the_cache_is_for_one_user_and_has_its_layout() {
     ] {
         assert!(has(start, end), "{start} {end}: {seen:?}");
     }
-    assert!(!has("v1/https", "partial.json"), "{seen:?}");
+    assert!(!has("v1/https", "partial.jsonl"), "{seen:?}");
 }
 
 #[test]
@@ -220,6 +271,67 @@ fn a_hit_is_hashed_where_the_publisher_declares_a_digest_and_put_right_once() {
     let store = StubStore::start(&[("p/aiperf.json", manifest.as_bytes()), ("p/x.jsonl", LINES)]);
     let error = crate::s3::machine(&store).fetch("s3://traces/p/", &ask()).unwrap_err();
     assert!(error.to_string().contains("sha256 does not match") && error.problem.blame() == Blame::Input);
+}
+
+/// A store with a folder of three files, and what of it was transferred.
+fn folder_of_three() -> (StubStore, impl Fn(&StubStore) -> Vec<String>) {
+    let store = StubStore::start(&[("p/aiperf.json", br#"{"path": "d", "format": "raw_payload"}"#)]);
+    for name in ["a", "b", "c"] {
+        store.put(&format!("p/d/{name}.json"), format!("{{\"{name}\": 1}}").as_bytes());
+    }
+    let transferred = |store: &StubStore| {
+        let log = store.log();
+        let data = log.iter().filter(|request| request.method == "GET" && request.path().contains("/d/"));
+        data.map(|request| request.path().rsplit('/').next().unwrap_or_default().to_owned()).collect()
+    };
+    (store, transferred)
+}
+
+#[test]
+fn one_damaged_file_of_a_folder_is_fetched_again_and_the_others_are_not() {
+    let (store, transferred) = folder_of_three();
+    let machine = crate::s3::machine(&store);
+    let local = machine.fetch("s3://traces/p/", &ask()).unwrap();
+    for damage in [&b"{\"b\": 2}"[..], b"", b"longer than before"] {
+        std::fs::write(&local.files[1].path, damage).unwrap();
+        store.clear_log();
+        let again = machine.fetch("s3://traces/p/", &ask()).unwrap();
+        assert_eq!((&again.files, transferred(&store)), (&local.files, vec!["b.json".to_owned()]));
+        assert_eq!(std::fs::read(&again.files[1].path).unwrap(), b"{\"b\": 1}");
+    }
+}
+
+#[test]
+fn a_fetch_of_a_folder_goes_on_where_the_one_before_it_ended() {
+    let (store, transferred) = folder_of_three();
+    let machine = crate::s3::machine(&store);
+    store.fault(|request| {
+        let is_last = request.method == "GET" && request.path().ends_with("/c.json");
+        is_last.then(|| aiperf_test_servers::s3::error(403, "AccessDenied"))
+    });
+    machine.fetch("s3://traces/p/", &ask()).unwrap_err();
+    let partial = {
+        let s3 = machine.home.path().join(".cache/aiperf/remote/v1/s3");
+        let entry = std::fs::read_dir(s3).unwrap().next().unwrap().unwrap();
+        entry.path().join("partial.jsonl")
+    };
+    // As if the power had gone in the middle of a line.
+    let text = std::fs::read_to_string(&partial).unwrap();
+    assert_eq!(text.lines().count(), 2, "{text}");
+    std::fs::write(&partial, &text[..text.len() - 20]).unwrap();
+    store.fault(|_| None);
+    store.clear_log();
+    let local = machine.fetch("s3://traces/p/", &ask()).unwrap();
+    assert_eq!((local.files.len(), transferred(&store)), (3, vec!["b.json".to_owned(), "c.json".to_owned()]));
+    assert!(!partial.exists());
+    // Nobody's link is written through.
+    let victim = machine.home.path().join("victim");
+    std::fs::write(&victim, "mine").unwrap();
+    let entry = partial.parent().unwrap();
+    std::fs::remove_file(entry.join("entry.json")).unwrap();
+    symlink(&victim, &partial).unwrap();
+    let error = machine.fetch("s3://traces/p/", &ask()).unwrap_err().to_string();
+    assert!(error.contains("cannot write ") && std::fs::read(&victim).unwrap() == b"mine", "{error}");
 }
 
 #[test]

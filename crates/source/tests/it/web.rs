@@ -137,6 +137,24 @@ fn a_sidecar_supplies_format_and_defaults() {
 }
 
 #[test]
+fn offline_a_sidecar_is_the_newest_one_though_the_file_beside_it_is_the_same() {
+    let sidecar = Arc::new(Mutex::new("single_turn"));
+    let its_format = Arc::clone(&sidecar);
+    let server = Server::start(move |request| match request.path() {
+        "/x.jsonl" => tagged(LINES, "\"a\"")(request),
+        "/x.jsonl.aiperf.json" => Answer::json(&serde_json::json!({"format": *its_format.lock().unwrap()})),
+        _ => Answer::status(404),
+    });
+    let url = format!("{}/x.jsonl", server.url());
+    let mut machine = Machine::new(&[]);
+    machine.fetch(&url, &ask()).unwrap();
+    *sidecar.lock().unwrap() = "mooncake_trace";
+    machine.fetch(&url, &ask()).unwrap();
+    machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");
+    assert_eq!(machine.access(&url, &ask()).unwrap().format, Some("mooncake_trace"));
+}
+
+#[test]
 fn the_sidecar_lies_beside_the_url_as_it_was_given() {
     let server = Server::start(|request| match request.path() {
         "/moved/x.jsonl" => Answer::status(302).with("Location", "/real/x.jsonl"),
@@ -212,8 +230,10 @@ fn a_presigned_url_is_asked_by_get_and_shares_its_cache_with_the_next_signature(
         error.to_string().contains("Generate a new URL") && !error.to_string().contains("canary"),
         "{error}"
     );
-    let printed = machine.access("https://h/x?X-Amz-Signature=<redacted>", &with("single_turn")).unwrap_err();
-    assert!(printed.to_string().contains("Give the whole URL"), "{printed}");
+    for query in ["X-Amz-Signature=<redacted>", "token=<redacted>"] {
+        let printed = machine.access(&format!("https://h/x?{query}"), &with("single_turn")).unwrap_err();
+        assert!(printed.to_string().contains("Give the whole URL"), "{printed}");
+    }
 }
 
 #[test]
