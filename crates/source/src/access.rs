@@ -10,9 +10,13 @@ use crate::plan::{FormatSource, ManifestMark, Plan};
 use crate::protocol::{Entry, Found, Node, Protocol, Target};
 use crate::reference::Reference;
 use crate::shards::{self, Place, is_arrow, is_parquet};
+use crate::store::Store;
 
 /// More files than this are not one data set.
 const MOST_FILES: usize = 10_000;
+
+/// References that a hint lists.
+const MOST_READY: usize = 3;
 
 /// What the run brings to the check.
 #[derive(Clone, Copy)]
@@ -31,9 +35,10 @@ pub struct Ask<'a> {
     pub own_version: &'a str,
 }
 
-/// Checks a reference and decides what is read.
-pub(crate) async fn access<P: Protocol>(
+/// Checks a reference and decides what is read, and kept in `store`.
+pub(crate) async fn access<P: Protocol, S: Store>(
     protocol: &P,
+    store: &S,
     reference: &Reference,
     ask: &Ask<'_>,
     offline: bool,
@@ -61,7 +66,8 @@ pub(crate) async fn access<P: Protocol>(
     let folder = chosen.folder.as_deref().filter(|_| !protocol.keeps_paths());
     let is_alone = chosen.folder.is_none();
     let kept = files.iter().filter(|_| protocol.keeps_paths() || !is_alone);
-    names::check(kept.map(|file| below(folder.unwrap_or_default(), &file.path).unwrap_or(&file.path)))?;
+    let kept = kept.map(|file| below(folder.unwrap_or_default(), &file.path).unwrap_or(&file.path));
+    names::check(kept, || store.folds_case())?;
     if let (Some(declaration), false) = (&declaration, is_alone)
         && declaration.data_sha256.is_some()
     {
@@ -269,9 +275,11 @@ async fn without_manifest<P: Protocol>(
     let reference_to = |path: &str| protocol.reference_to(&join(&root, path));
     let place = Place { name: title.clone(), reference: &reference_to, of_manifest: false };
     let Some((folder, found_notes)) = shards::descend(&paths, &place)? else {
+        let ready: Vec<String> = shards::other_data(&paths).take(MOST_READY).map(reference_to).collect();
+        let such_as = if ready.is_empty() { String::new() } else { format!(", e.g. {},", ready.join(", ")) };
         return Err(no_manifest(
             ", and no parquet files",
-            "Point at one file of it, or ask the publisher for an aiperf.json",
+            &format!("Point at one file of it{such_as} or ask the publisher for an aiperf.json"),
         ));
     };
     notes.extend(found_notes);
@@ -382,13 +390,13 @@ fn folder<P: Protocol>(
     let place = Place { name: title, reference: &reference_to, of_manifest: whole };
     let read = shards::choose(direct).map_err(|fault| place.problem(fault))?;
     let wanted: std::collections::HashSet<&str> = read.read.iter().map(String::as_str).collect();
-    let files: Vec<Entry> = entries
-        .into_iter()
-        .filter(|entry| {
-            below(&path, &entry.path)
-                .is_some_and(|name| wanted.contains(name) || (whole && !shards::is_skipped(name)))
-        })
-        .collect();
+    let is_read = |entry: &Entry| below(&path, &entry.path).is_some_and(|name| wanted.contains(name));
+    let is_fetched = |entry: &Entry| {
+        is_read(entry) || (whole && below(&path, &entry.path).is_some_and(|name| !shards::is_skipped(name)))
+    };
+    let mut files: Vec<Entry> = entries.into_iter().filter(is_fetched).collect();
+    // What comes first is looked at before a run: it must be of the split that runs.
+    files.sort_by_key(|entry| !is_read(entry));
     let notes = shards::notes(&read);
     let dropped = [read.dropped_splits, read.dropped_files].concat();
     Ok(Chosen { files, folder: Some(path), dropped, notes })

@@ -1,8 +1,12 @@
 //! Names that come from listings are strangers: they become file names only after these checks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use crate::error::{Problem, printable};
+use crate::temp::TempFile;
 
 /// Why `path` (`/` between segments) cannot be a relative file name here.
 pub(crate) fn fault(path: &str) -> Option<&'static str> {
@@ -43,8 +47,12 @@ fn segment_fault(segment: &str) -> Option<&'static str> {
     None
 }
 
-/// Checks the names of the files that are needed, alone and against each other.
-pub(crate) fn check<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), Problem> {
+/// Checks the names of the files that are needed, alone and against each other. `folds` tells whether the filesystem that
+/// they are for takes names that differ in case alone for one; it is asked where there are such names.
+pub(crate) fn check<'a>(
+    names: impl IntoIterator<Item = &'a str>,
+    folds: impl FnOnce() -> bool,
+) -> Result<(), Problem> {
     let refuse = |name: &str, rule| Problem::UnsafeName { name: printable(name), rule };
     let mut seen = BTreeSet::new();
     let names: Vec<&str> = names.into_iter().collect();
@@ -52,9 +60,7 @@ pub(crate) fn check<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), 
         if let Some(rule) = fault(name) {
             return Err(refuse(name, rule));
         }
-        let key =
-            if cfg!(any(windows, target_os = "macos")) { name.to_lowercase() } else { (*name).to_owned() };
-        if !seen.insert(key) {
+        if !seen.insert(*name) {
             return Err(refuse(name, "another file has the same name"));
         }
     }
@@ -67,7 +73,39 @@ pub(crate) fn check<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), 
             parent = above;
         }
     }
-    Ok(())
+    match alike_but_for_case(&names) {
+        Some(name) if folds() => {
+            Err(refuse(name, "another one differs from it in case alone, and they are one file in the cache"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A name that one before it becomes when case is ignored, be it a file or a folder of one: on some machines they are one.
+pub fn alike_but_for_case<'a>(names: &[&'a str]) -> Option<&'a str> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    names.iter().copied().find(|name| {
+        let ends = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
+        // Folders of one spelling are one folder.
+        ends.into_iter().any(|end| {
+            let part = &name[..end];
+            *seen.entry(part.to_lowercase()).or_insert(part) != part
+        })
+    })
+}
+
+/// Whether the filesystem of a folder, which need not be there yet, takes `a` and `A` for one name.
+pub(crate) fn folds_case(folder: &Path) -> bool {
+    let is_there = |folder: &&Path| folder.is_dir() || folder.as_os_str().is_empty();
+    let Some(folder) = folder.ancestors().find(is_there) else { return false };
+    let same = |one: &Path, other: &Path| -> io::Result<bool> {
+        let id = |path: &Path| path.symlink_metadata().map(|found| (found.dev(), found.ino()));
+        Ok(id(one)? == id(other)?)
+    };
+    // A name of its own, whose letters are all small; where none can be written, no name will clash either.
+    let Ok(probe) = TempFile::create(folder, ".a", ".case") else { return false };
+    let Some(name) = probe.path().file_name().and_then(|name| name.to_str()) else { return false };
+    same(probe.path(), &folder.join(name.to_uppercase())).unwrap_or(false)
 }
 
 /// The last segment of a URL path or key as a file name; `data` when it cannot be one.
@@ -118,11 +156,44 @@ mod tests {
 
     #[test]
     fn a_file_cannot_be_the_folder_of_another() {
-        assert!(check(["a", "b/c", "b/d"]).is_ok());
-        let error = check(["a/b", "x", "a"]).unwrap_err().to_string();
+        let check = |names: &[&'static str]| check(names.iter().copied(), || false);
+        assert!(check(&["a", "b/c", "b/d"]).is_ok());
+        let error = check(&["a/b", "x", "a"]).unwrap_err().to_string();
         assert!(error.contains("\"a/b\""), "{error}");
-        assert!(check(["a", "a"]).is_err());
-        assert!(check(["a", "\u{1b}[2J"]).unwrap_err().to_string().contains("\\u{1b}[2J"));
+        assert!(check(&["a", "a"]).is_err());
+        assert!(check(&["a", "\u{1b}[2J"]).unwrap_err().to_string().contains("\\u{1b}[2J"));
+    }
+
+    #[test]
+    fn names_that_differ_in_case_alone_clash_where_the_filesystem_says_so() {
+        for (names, clash) in [
+            (&["A.json", "a.json"][..], Some("a.json")),
+            (&["d/x", "D/y"], Some("D/y")),
+            (&["d/x", "D"], Some("D")),
+            (&["\u{dc}.json", "\u{fc}.json"], Some("\u{fc}.json")),
+            (&["d/x", "d/y", "D.json"], None),
+        ] {
+            assert!(check(names.iter().copied(), || false).is_ok(), "{names:?}");
+            let checked = check(names.iter().copied(), || {
+                assert!(clash.is_some(), "{names:?}: nobody needs to look");
+                true
+            });
+            let refused = checked.err().map(|problem| problem.to_string());
+            let named =
+                |name: &str| refused.as_ref().is_some_and(|text| text.contains(&format!("\"{name}\"")));
+            assert!(clash.map_or(refused.is_none(), named), "{names:?}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_filesystem_tells_itself_whether_case_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folds_case(&folder.path().join("not/there/yet"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left of the question");
+        // The same by what it does with two files.
+        std::fs::write(folder.path().join("a"), "1").unwrap();
+        std::fs::write(folder.path().join("A"), "2").unwrap();
+        assert_eq!(told, std::fs::read(folder.path().join("a")).unwrap() == b"2");
     }
 
     #[test]

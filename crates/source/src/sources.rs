@@ -171,8 +171,7 @@ impl Sources {
         let offline = self.settings.offline;
         self.run(reference, async {
             with_protocol!(self, reference, |protocol, store| {
-                let _ = store;
-                access::access(protocol, reference, ask, offline, &self.events).await
+                access::access(protocol, store, reference, ask, offline, &self.events).await
             })
         })
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::digest::Digests;
 use crate::error::Problem;
+use crate::names;
 use crate::plan::Plan;
 use crate::protocol::Entry;
 use crate::temp::{Root, TempFile};
@@ -42,6 +43,11 @@ pub(crate) trait Store {
 
     /// Its root.
     fn root(&self) -> Root;
+
+    /// Whether names that differ in case alone are one name there.
+    fn folds_case(&self) -> bool {
+        names::folds_case(&self.root().path)
+    }
 
     /// Whether it holds copies: what is wrong with one is put right by fetching it again.
     fn is_cache(&self) -> bool {

@@ -405,6 +405,20 @@ fn splits_that_are_not_read_are_a_warning() {
 }
 
 #[test]
+fn names_that_differ_in_case_alone_are_a_warning_where_they_can_be() {
+    let body = b"{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}";
+    let set = Set::new(&[
+        ("aiperf.json", b"{\"path\": \"d\", \"format\": \"raw_payload\"}"),
+        ("d/A.json", body),
+        ("d/a.json", body),
+    ]);
+    // Where this machine takes them for one, there is nothing to tell.
+    if files_below(&set.folder).len() == 3 {
+        set.finding(&[], "warning", "d/a.json", "another file differs from it in case alone");
+    }
+}
+
+#[test]
 fn a_large_file_that_is_not_compressed_is_a_warning() {
     let set = Set::new(&[("aiperf.json", &manifest(&json!({}))), ("trace.jsonl", TRACE)]);
     let file = std::fs::File::options().write(true).open(set.folder.join("trace.jsonl")).unwrap();

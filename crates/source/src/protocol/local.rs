@@ -219,4 +219,9 @@ impl Store for LocalSource {
     fn is_cache(&self) -> bool {
         false
     }
+
+    /// They lie there under these very names.
+    fn folds_case(&self) -> bool {
+        false
+    }
 }

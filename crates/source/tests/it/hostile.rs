@@ -159,6 +159,32 @@ fn names_of_a_listing_are_checked_before_they_become_paths() {
 }
 
 #[test]
+fn names_that_differ_in_case_alone_are_two_files_where_the_cache_can_hold_two() {
+    let manifest = json!({"path": "d", "format": "raw_payload"}).to_string();
+    let files: &[(&str, &[u8])] =
+        &[("aiperf.json", manifest.as_bytes()), ("d/A.json", b"{\"a\": 1}"), ("d/a.json", b"{}")];
+    let (_hub, on_hub) = hub_with(files);
+    let store = StubStore::start(&[]);
+    for (name, bytes) in files {
+        store.put(&format!("p/{name}"), bytes);
+    }
+    for (machine, reference) in [(on_hub, "hf://org/repo"), (crate::s3::machine(&store), "s3://traces/p/")] {
+        let probe = |name: &str| machine.home.path().join(name);
+        std::fs::write(probe("x"), "1").unwrap();
+        std::fs::write(probe("X"), "2").unwrap();
+        if std::fs::read(probe("x")).unwrap() == b"1" {
+            let local = machine.fetch(reference, &ask()).unwrap();
+            let sizes: Vec<_> =
+                local.files.iter().map(|file| std::fs::read(&file.path).unwrap().len()).collect();
+            assert_eq!(sizes, [8, 2], "{reference}");
+        } else {
+            let error = refused(&machine, reference, &ask());
+            assert!(error.to_string().contains("differs from it in case alone"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn ids_that_are_no_ids_never_become_paths() {
     for oid in ["../../x", "", "a", "A", "zz", &"g".repeat(40)] {
         let (hub, machine) = hub_with(&[("x.jsonl", LINES)]);

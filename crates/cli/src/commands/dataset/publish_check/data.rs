@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use aiperf_config::FileFormat;
-use aiperf_source::{Plan, is_skipped};
+use aiperf_source::{Plan, alike_but_for_case, is_skipped};
 use serde_json::{Map, Value};
 
 use super::finding::{Finding, Level};
@@ -111,6 +111,16 @@ pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec
             ));
         }
         texts(path, &name, all, findings);
+    }
+    let names: Vec<String> = plan.paths().collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    if let Some(name) = alike_but_for_case(&names) {
+        findings.push(Finding::new(
+            Level::Warning,
+            name,
+            "another file differs from it in case alone, and on some machines they are one",
+            "Rename one of them",
+        ));
     }
     unread(directory, &read, findings);
 }
