@@ -10,6 +10,7 @@ pub mod nginx;
 pub mod python;
 pub mod rows;
 pub mod s3;
+pub mod sign_on;
 
 pub use http::{Answer, Request, Server};
 pub use hub::{StubFile, StubHub, StubRepo};

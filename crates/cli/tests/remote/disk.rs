@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use aiperf_test_servers::{Answer, Server, StubHub, StubRepo};
+use aiperf_test_servers::{Answer, Request, Server, StubHub, StubRepo, StubStore, sign_on};
 
 use crate::machine::{Machine, TRACE, files_below, stderr};
 
@@ -284,4 +284,38 @@ fn a_killed_transfer_from_the_hub_is_never_taken_for_a_file() {
     );
     stalls.store(false, Ordering::SeqCst);
     assert_eq!(machine.fetched("hf://org/set/x.jsonl")["bytes"], TRACE.len() * 20_000);
+}
+
+#[test]
+fn a_sign_on_that_was_renewed_and_cannot_be_kept_is_used_all_the_same() {
+    let (portal, tokens) = (sign_on::portal(), sign_on::tokens());
+    let store = StubStore::start(&[("x.jsonl", TRACE)]);
+    let mut machine = Machine::bare();
+    let token = machine.home.path().join(".aws").join(sign_on::TOKEN);
+    std::fs::create_dir_all(token.parent().unwrap()).unwrap();
+    std::fs::write(machine.home.path().join(".aws/config"), sign_on::CONFIG).unwrap();
+    let ended = sign_on::ended().to_string();
+    std::fs::write(&token, &ended).unwrap();
+    for (name, value) in [
+        ("AWS_PROFILE", "team"),
+        ("AWS_ENDPOINT_URL_S3", &store.endpoint()),
+        ("AWS_ENDPOINT_URL_SSO_OIDC", &tokens.url()),
+        ("AWS_SSO_ENDPOINT", &portal.url()),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ] {
+        machine.set(name, value);
+    }
+    // Files of this process get no byte, whoever runs it and wherever they lie.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_aiperf")]);
+    let output = machine.through(shell, &["dataset", "resolve", "s3://traces/x.jsonl"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("canary"), "{}", stderr(&output));
+    let signed =
+        |request: &Request| request.header("authorization").is_some_and(|text| text.contains("=SSOKEY/"));
+    assert!(!store.log().is_empty() && store.log().iter().all(signed));
+    assert_eq!(tokens.log().len(), 1);
+    // What was there is there, whole, and nothing else beside it.
+    assert_eq!(std::fs::read_to_string(&token).unwrap(), ended);
+    assert_eq!(files_below(token.parent().unwrap()), [token]);
 }

@@ -1,7 +1,7 @@
 //! Where credentials for S3 come from: each link of the chain, told by the key that requests are signed with.
 
 use aiperf_source::Ask;
-use aiperf_test_servers::{Answer, Server, StubStore};
+use aiperf_test_servers::{Answer, Server, StubStore, sign_on};
 
 use crate::support::{Machine, ask};
 
@@ -213,13 +213,9 @@ fn a_single_sign_on_is_exchanged_for_a_role() {
 
 /// A machine whose sign-on `corp` left this token behind, and the token's path.
 fn signed_on(store: &StubStore, token: &serde_json::Value) -> (Machine, std::path::PathBuf) {
-    let config = "[profile team]\nsso_session = corp\nsso_account_id=1\nsso_role_name=r\n[sso-session \
-                  corp]\nsso_region=eu-west-1\nsso_start_url=https://x.awsapps.com/start\n";
-    // The name is the sha1 of the session's.
-    let name = "sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
-    let mut machine = machine(store, &[("config", config), (name, &token.to_string())]);
+    let mut machine = machine(store, &[("config", sign_on::CONFIG), (sign_on::TOKEN, &token.to_string())]);
     machine.set("AWS_PROFILE", "team");
-    let path = machine.home.path().join(".aws").join(name);
+    let path = machine.home.path().join(".aws").join(sign_on::TOKEN);
     (machine, path)
 }
 
@@ -228,33 +224,7 @@ fn a_sign_on_that_has_ended_is_renewed_for_as_long_as_its_session_lasts() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let store = store();
-    let portal = Server::start(|request| {
-        match request.header("x-amz-sso_bearer_token") {
-        Some("canary-new") => Answer::status(200).body(
-            *b"{\"roleCredentials\":{\"accessKeyId\":\"SSOKEY\",\"secretAccessKey\":\"s\",\"sessionToken\":\"t\",\"expiration\":4070908800000}}",
-        ),
-        _ => Answer::status(401),
-    }
-    });
-    let tokens = Server::start(|request| {
-        let asked: serde_json::Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        let expected = serde_json::json!({
-            "grantType": "refresh_token", "clientId": "id", "clientSecret": "canary-client",
-            "refreshToken": "canary-refresh",
-        });
-        if (request.method.as_str(), request.path()) != ("POST", "/token") || asked != expected {
-            return Answer::status(400).body(*b"{\"error\": \"invalid_grant\"}");
-        }
-        let answer = serde_json::json!({
-            "accessToken": "canary-new", "expiresIn": 28_800, "refreshToken": "canary-next", "tokenType": "Bearer",
-        });
-        Answer::json(&answer)
-    });
-    let ended = serde_json::json!({
-        "startUrl": "https://x.awsapps.com/start", "region": "eu-west-1", "accessToken": "canary-old",
-        "expiresAt": "2020-01-01T00:00:00Z", "clientId": "id", "clientSecret": "canary-client",
-        "registrationExpiresAt": "2099-01-01T00:00:00Z", "refreshToken": "canary-refresh",
-    });
+    let (portal, tokens, ended) = (sign_on::portal(), sign_on::tokens(), sign_on::ended());
     let (mut machine, path) = signed_on(&store, &ended);
     machine.set("AWS_SSO_ENDPOINT", &portal.url());
     machine.set("AWS_ENDPOINT_URL_SSO_OIDC", &tokens.url());
@@ -320,4 +290,32 @@ fn what_is_set_up_and_gives_nothing_is_named() {
     let error = machine.access("s3://traces/x.jsonl", &with()).unwrap_err().to_string();
     let part = "no credentials (the profile \"default\" and the web identity of AWS_ROLE_ARN gave none)";
     assert!(error.contains(part), "{error}");
+    assert!(
+        error.ends_with("See with `aws sts get-caller-identity --profile default` why it gives none."),
+        "{error}"
+    );
+    let refused = |variables: &[(&str, &str)]| {
+        let mut machine = self::machine(&store, &[]);
+        for (name, value) in variables {
+            machine.set(name, value);
+        }
+        machine.access("s3://traces/x.jsonl", &with()).unwrap_err().to_string()
+    };
+    for (variables, what, fix) in [
+        (&[][..], "with no credentials: ", "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        (
+            &[("AWS_PROFILE", "nope")],
+            "the profile \"nope\" gave none",
+            "no profile \"nope\" is in ~/.aws/config",
+        ),
+        (&[("AWS_ACCESS_KEY_ID", "canary")], "half an access key gave none", "or neither"),
+        (
+            &[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:9/x")],
+            "the container gave none",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI answers",
+        ),
+    ] {
+        let error = refused(variables);
+        assert!(error.contains(what) && error.contains(fix) && !error.contains("canary"), "{error}");
+    }
 }

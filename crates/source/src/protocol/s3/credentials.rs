@@ -119,35 +119,55 @@ impl Credentials {
         fresh
     }
 
-    /// How a request without credentials is called: with what is set up and gave none.
+    /// How a request without credentials is called: with what is set up and gave none, and what would help.
     pub(crate) fn nobody(&self) -> Who {
-        let advice = self
-            .signed_out
-            .get()
-            .map(|profile| format!("Sign in with `aws sso login --profile {profile}`, and run again"));
-        Who { name: self.fruitless(), advice }
-    }
-
-    fn fruitless(&self) -> String {
         let set = |name: &str| self.context.env_var(name).is_some();
         let profile = self.profiles.chosen.as_str();
         let of_profile = ["role_arn", "sso_start_url", "sso_session", "credential_process"]
             .iter()
             .any(|key| self.profiles.own(key).is_some());
+        // Each with the next step.
         let mut fruitless = Vec::new();
-        if of_profile || set("AWS_PROFILE") {
-            fruitless.push(format!("the profile \"{profile}\""));
+        if of_profile || self.profiles.is_named {
+            let advice = if let Some(profile) = self.signed_out.get() {
+                format!("Sign in with `aws sso login --profile {profile}`, and run again")
+            } else if self.profiles.knows(profile) {
+                format!("See with `aws sts get-caller-identity --profile {profile}` why it gives none")
+            } else {
+                format!(
+                    "Check AWS_PROFILE: no profile \"{profile}\" is in ~/.aws/config or ~/.aws/credentials"
+                )
+            };
+            fruitless.push((format!("the profile \"{profile}\""), advice));
         }
         if set("AWS_ROLE_ARN") && set("AWS_WEB_IDENTITY_TOKEN_FILE") {
-            fruitless.push("the web identity of AWS_ROLE_ARN".to_owned());
+            fruitless.push((
+                "the web identity of AWS_ROLE_ARN".into(),
+                "Check that the role trusts the token in AWS_WEB_IDENTITY_TOKEN_FILE".into(),
+            ));
         }
         if set("AWS_CONTAINER_CREDENTIALS_FULL_URI") || set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
-            fruitless.push("the container".to_owned());
+            let advice = "Check that the service of AWS_CONTAINER_CREDENTIALS_FULL_URI answers";
+            fruitless.push(("the container".into(), advice.into()));
         }
-        if fruitless.is_empty() {
-            return "no credentials".into();
+        if set("AWS_ACCESS_KEY_ID") != set("AWS_SECRET_ACCESS_KEY") {
+            let advice = "Set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither";
+            fruitless.push(("half an access key".into(), advice.into()));
         }
-        format!("no credentials ({} gave none)", fruitless.join(" and "))
+        let names: Vec<&str> = fruitless.iter().map(|(name, _)| name.as_str()).collect();
+        let name = match names.as_slice() {
+            [] => "no credentials".to_owned(),
+            names => format!("no credentials ({} gave none)", names.join(" and ")),
+        };
+        let advice = fruitless.into_iter().next().map_or_else(
+            || {
+                "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: without credentials only what is public can be \
+                 read"
+                    .into()
+            },
+            |(_, advice)| advice,
+        );
+        Who { name, advice: Some(advice) }
     }
 
     pub(crate) fn context(&self) -> &Context {

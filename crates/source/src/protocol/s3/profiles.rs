@@ -17,6 +17,8 @@ pub(crate) struct Profiles {
     sections: BTreeMap<(Kind, String), Keys>,
     /// The profile that is used.
     pub(crate) chosen: String,
+    /// The environment names it.
+    pub(crate) is_named: bool,
 }
 
 impl fmt::Debug for Profiles {
@@ -37,7 +39,11 @@ impl Profiles {
     /// Reads both shared files; one that is not there has no profiles.
     pub(crate) fn of(settings: &Settings) -> Profiles {
         let chosen = settings.variable("AWS_PROFILE").or_else(|| settings.variable("AWS_DEFAULT_PROFILE"));
-        let mut all = Profiles { sections: BTreeMap::new(), chosen: chosen.unwrap_or("default").to_owned() };
+        let mut all = Profiles {
+            sections: BTreeMap::new(),
+            chosen: chosen.unwrap_or("default").to_owned(),
+            is_named: chosen.is_some(),
+        };
         let text = |variable: &str, name: &str| {
             let home = || Some(PathBuf::from(settings.variable("HOME")?).join(".aws").join(name));
             let path = match settings.variable(variable) {
@@ -98,6 +104,11 @@ impl Profiles {
 
     fn key(&self, kind: Kind, name: &str, key: &str) -> Option<&str> {
         self.sections.get(&(kind, name.to_owned()))?.get(key).map(String::as_str)
+    }
+
+    /// Whether a profile is in the files.
+    pub(crate) fn knows(&self, profile: &str) -> bool {
+        self.sections.contains_key(&(Kind::Profile, profile.to_owned()))
     }
 
     /// A key of a profile.

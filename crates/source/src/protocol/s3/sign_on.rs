@@ -77,7 +77,9 @@ impl<'a> SignOn<'a> {
         endpoint: Option<&str>,
     ) -> Option<(PathBuf, Vec<u8>)> {
         let path = self.path(&context.home_dir()?);
-        let mut token: Map<String, Value> = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+        // What this run renewed and could not keep is read here, too.
+        let kept = context.file_read(path.to_str()?).await.ok()?;
+        let mut token: Map<String, Value> = serde_json::from_slice(&kept).ok()?;
         let text = |key: &str| token.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let now = own_time();
         if moment(text("expiresAt")?)? > now + MARGIN {
