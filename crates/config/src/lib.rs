@@ -46,5 +46,5 @@ pub use secret::{
     REDACTED, Secret, SecretUrl, is_random_word, is_secret_header, is_secret_pair, is_url_with_secret,
     redact_known, redact_path, redact_text,
 };
-pub use signed::{Signature, identity, moment, signature};
+pub use signed::{Signature, identity, moment, signature, was_printed};
 pub use tuning::Tuning;

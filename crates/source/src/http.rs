@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
+use rustls::CertificateError;
 
 pub(crate) use body::Body;
 
@@ -172,11 +173,31 @@ fn failed(error: &reqwest::Error, host: String, named_by: Option<&'static str>) 
     if is_https || cause.ends_with(" parsed") || cause == "message head is too large" {
         return Failure::Final(Problem::NotHttp { host, cause, is_https });
     }
-    let problem = Problem::Connect { host, cause, named_by };
     match tls {
-        // The server could not prove who it is: another attempt comes to the same.
-        Some(rustls::Error::InvalidCertificate(_)) => Failure::Final(problem),
-        _ => Failure::transient(problem),
+        // Another attempt comes to the same.
+        Some(rustls::Error::InvalidCertificate(fault)) => {
+            Failure::Final(Problem::Untrusted { host, cause, fix: trust(fault) })
+        }
+        _ => Failure::transient(Problem::Connect { host, cause, named_by }),
+    }
+}
+
+/// What makes a certificate good.
+fn trust(fault: &CertificateError) -> &'static str {
+    match fault {
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => {
+            "Check the clock of this machine; where it is right, the server needs another certificate"
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "Check the host name, and whether a proxy answers in the place of the server"
+        }
+        _ => {
+            "Install the CA certificates of the system (package ca-certificates), or name a file that has the one of its \
+             issuer in SSL_CERT_FILE, which takes their place"
+        }
     }
 }
 
@@ -281,7 +302,7 @@ fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
     None
 }
 
-/// The system's roots, and those of `SSL_CERT_FILE`.
+/// The system's roots, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR` in their place.
 fn tls() -> Result<rustls::ClientConfig, String> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use aiperf_types::shards::is_other_data;
 pub use aiperf_types::shards::{is_parquet, is_skipped};
 pub(crate) use aiperf_types::{ShardFault, Shards};
 
@@ -41,6 +42,16 @@ fn listed(names: &[impl AsRef<str>]) -> String {
         Some(more @ 1..) => format!("{text} and {more} more"),
         _ => text,
     }
+}
+
+/// Paths that promise records which are not Parquet.
+pub(crate) fn other_data<'a>(paths: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    paths.iter().copied().filter(|path| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        is_other_data(name)
+            && names::fault(path).is_none()
+            && path.split('/').all(|segment| !is_skipped(segment))
+    })
 }
 
 /// How a folder is called in messages, and how a ready reference to something in it is written.

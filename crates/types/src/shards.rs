@@ -105,7 +105,7 @@ pub fn is_skipped(name: &str) -> bool {
 }
 
 /// Whether a name promises records that are not Parquet.
-fn is_other_data(name: &str) -> bool {
+pub fn is_other_data(name: &str) -> bool {
     let stem = stem_of(name, ".gz").or_else(|| stem_of(name, ".zst")).unwrap_or(name);
     [".jsonl", ".json", ".csv", ".arrow", ".ipc"].iter().any(|ending| stem_of(stem, ending).is_some())
 }

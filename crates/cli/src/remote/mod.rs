@@ -149,6 +149,18 @@ fn once<'a>(cell: &'a OnceCell<Fetched>, sources: &Sources, plan: &Plan) -> Resu
     Ok(cell.get_or_init(|| fetched))
 }
 
+/// Finds the format of data of which nobody declared one. What fits none is told, and is no error: a run may be told more.
+pub(crate) fn detect(plan: &Plan, fetched: &mut Fetched) -> Result<(), String> {
+    let path = fetched.view.path();
+    match aiperf_dataset::detect(path, &InputColumns::default()) {
+        Ok(found) => {
+            fetched.provenance.detected(found.format.name());
+            Ok(())
+        }
+        Err(fault) => Err(by_reference(&fault.to_string(), path, &plan.reference)),
+    }
+}
+
 /// What times the first record carries, from as few bytes as it takes.
 fn timing(
     sources: &Sources,
@@ -181,6 +193,9 @@ fn timing(
             // Columnar after all, whatever its name.
             break;
         };
+        if is_page(&text) {
+            return Err(a_page(plan));
+        }
         if let Some(head) = whole_lines(&text, lines_of_record(format), leading.whole) {
             return Ok(with_head(head, look));
         }
@@ -259,9 +274,31 @@ impl DatasetProbe for Anywhere<'_> {
     }
 }
 
+fn is_page(head: &[u8]) -> bool {
+    is_html(String::from_utf8_lossy(head).trim_start())
+}
+
+/// A page that came in the place of data.
+fn a_page(plan: &Plan) -> SourceError {
+    let page = "it is an HTML page and no data";
+    Problem::Unreadable {
+        what: match plan.format {
+            Some(format) => format!("it does not look like {format}: {page}"),
+            None => page.into(),
+        },
+        fix: "Give the address of the file itself, not of a page that shows it or asks to sign in".into(),
+    }
+    .about(plan.reference.redacted())
+}
+
 /// Brings every file of a plan.
 pub(crate) fn fetch(sources: &Sources, plan: &Plan) -> Result<Fetched, SourceError> {
     let local = sources.fetch(plan)?;
+    if let [file] = local.files.as_slice()
+        && head_of(&file.path, 64).is_some_and(|head| is_page(&head))
+    {
+        return Err(a_page(plan));
+    }
     let view = View::of(&local).map_err(|error| {
         let directory = std::env::temp_dir();
         Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" }
@@ -289,9 +326,6 @@ pub(crate) fn check_first_record(
         }
         _ => match first(path) {
             Ok(()) => return Ok(()),
-            Err(_) if head_of(path, 64).is_some_and(|head| is_html(&String::from_utf8_lossy(&head))) => {
-                "it is an HTML page and no data".to_owned()
-            }
             Err(fault) => as_published(&fault.to_string(), plan, path),
         },
     };

@@ -73,6 +73,7 @@ fn a_certificate_that_nobody_vouches_for_ends_the_run_at_once() {
     let said = refused(&output);
     assert_eq!(output.status.code(), Some(1));
     assert!(said.contains("could not connect to localhost:") && said.contains("certificate"), "{said}");
+    assert!(said.contains("(package ca-certificates)") && said.contains("SSL_CERT_FILE"), "{said}");
     assert!(server.log().is_empty(), "{:?}", server.log());
     assert_eq!(server.broken_handshakes(), 1, "another attempt would come to the same");
 }

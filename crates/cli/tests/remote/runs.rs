@@ -386,6 +386,7 @@ fn a_prefix_of_s3_runs_like_the_same_file_on_disk() {
     let output = machine.aiperf(&["dataset", "resolve", "s3://traces/chat/", "--json"]);
     let resolved: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&resolved["cached"], &resolved["fixed_schedule"]), (&Value::Bool(true), &Value::Null));
+    assert_eq!(resolved["files"][0]["path"], dataset["files"][0]["path"], "one key, one meaning");
     store.clear_log();
     let output = machine.aiperf(&["dataset", "fetch", "s3://traces/chat/"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -169,7 +169,12 @@ impl Web<'_> {
             }
             401 | 403 => Problem::Denied {
                 what: format!("{host} answered {} without credentials", status.as_u16()),
-                fix: "Use a public URL, or one that is signed in its query".into(),
+                fix: match self.url().domain() {
+                    Some(name) if name.ends_with(".amazonaws.com") => {
+                        "Use a presigned URL, or read it with credentials as s3://<bucket>/<key>".into()
+                    }
+                    _ => "Use a public URL, or one that is signed in its query".into(),
+                },
             },
             other => Problem::Unexpected {
                 what: format!("{other} to a question about {}", self.reference.url.typed()),
@@ -187,8 +192,8 @@ impl Web<'_> {
         retrying(self.http.patience(), async || {
             let response = self.ask(Method::GET, &url, &[]).await?;
             let status = response.status();
-            let html =
-                header(response.headers(), "content-type").is_some_and(|kind| kind.starts_with("text/html"));
+            let html = header(response.headers(), "content-type")
+                .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/html"));
             match status.as_u16() {
                 404 | 410 => Ok(None),
                 401 | 403 => {
@@ -247,9 +252,9 @@ fn opaque(etag: &str) -> &str {
 
 impl Protocol for Web<'_> {
     async fn look_up(&self) -> Result<Found, Problem> {
-        if aiperf_config::signature(self.url()).is_some_and(|signature| signature.redacted) {
+        if aiperf_config::was_printed(self.url()) {
             return Err(Problem::Denied {
-                what: "the signature of the URL is <redacted>, it was printed once".into(),
+                what: "a credential in the URL is <redacted>, it was printed once".into(),
                 fix: "Give the whole URL, or generate a new one".into(),
             });
         }

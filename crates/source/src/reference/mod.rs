@@ -108,6 +108,16 @@ fn percent_decoded(text: &str) -> Option<String> {
     percent_encoding::percent_decode_str(text).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 
+/// A reference to paste: in quotes when a shell would take it apart.
+pub(crate) fn for_shell(reference: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/:@%._-+=,".contains(c);
+    if reference.chars().all(plain) {
+        reference.to_owned()
+    } else {
+        format!("'{}'", reference.replace('\'', "'\\''"))
+    }
+}
+
 /// A part of a reference in quotes; one that may hold a credential is not shown.
 fn quoted(part: &str) -> String {
     if part.contains(['@', '?', ':', '=', '#']) {

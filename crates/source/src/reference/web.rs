@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use aiperf_config::SecretUrl;
 use url::{Host, Url};
 
-use super::grammar;
+use super::{for_shell, grammar, percent_decoded};
 use crate::error::Problem;
 
 /// A file behind a URL.
@@ -53,6 +53,12 @@ pub(super) fn parse(text: &str) -> Result<WebReference, Problem> {
         return Err(grammar("the URL has no host", "Write https://<host>/<path>"));
     }
     url.set_fragment(None);
+    if let Some(reference) = behind_page(&url) {
+        return Err(grammar(
+            "it is a page of the Hugging Face Hub, and no file",
+            format!("Use {}", for_shell(&reference)),
+        ));
+    }
     if url.path_segments().is_none_or(|mut segments| segments.next_back().is_none_or(str::is_empty)) {
         return Err(grammar(
             "a URL names one file, and this one ends in /",
@@ -61,6 +67,34 @@ pub(super) fn parse(text: &str) -> Result<WebReference, Problem> {
     }
     let typed = text.split('#').next().unwrap_or(text);
     Ok(WebReference { url: SecretUrl::new(url, typed) })
+}
+
+/// The reference that names what a page of the Hub shows: a dataset, or a file or folder in it.
+fn behind_page(url: &Url) -> Option<String> {
+    if !matches!(url.host_str()?, "huggingface.co" | "www.huggingface.co" | "hf.co") {
+        return None;
+    }
+    let decoded = |part: &str| percent_decoded(part);
+    let mut parts = url.path_segments()?.filter(|part| !part.is_empty());
+    if parts.next()? != "datasets" {
+        return None;
+    }
+    let mut reference = format!("hf://datasets/{}/{}", decoded(parts.next()?)?, decoded(parts.next()?)?);
+    match parts.next() {
+        None | Some("viewer" | "discussions") => return Some(reference),
+        Some("blob" | "tree") => {}
+        // What resolves to the bytes of a file is a URL like any other.
+        Some(_) => return None,
+    }
+    if let Some(revision) = parts.next().filter(|revision| *revision != "main") {
+        reference.push('@');
+        reference.push_str(revision);
+    }
+    for part in parts {
+        reference.push('/');
+        reference.push_str(&decoded(part)?);
+    }
+    Some(reference)
 }
 
 #[cfg(test)]
@@ -86,6 +120,34 @@ mod tests {
         }
         for text in ["https://", "https:///", "https://[::1"] {
             assert!(Reference::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_the_hub_is_told_from_a_file_with_the_reference_to_use() {
+        for (page, reference) in [
+            ("datasets/org/set", "hf://datasets/org/set"),
+            ("datasets/org/set/", "hf://datasets/org/set"),
+            ("datasets/org/set/viewer/default/train?row=1", "hf://datasets/org/set"),
+            ("datasets/org/set/tree/main", "hf://datasets/org/set"),
+            ("datasets/org/set/tree/v1/data", "hf://datasets/org/set@v1/data"),
+            ("datasets/org/set/blob/main/a%20b/x.jsonl", "hf://datasets/org/set/a b/x.jsonl"),
+            (
+                "datasets/org/set/blob/refs%2Fconvert%2Fparquet/x.parquet",
+                "hf://datasets/org/set@refs%2Fconvert%2Fparquet/x.parquet",
+            ),
+        ] {
+            let error = Reference::parse(&format!("https://huggingface.co/{page}")).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("Use {}.", for_shell(reference))), "{page}: {error}");
+            assert!(Reference::parse(reference).is_ok(), "{reference}");
+        }
+        for url in [
+            "https://huggingface.co/datasets/org/set/resolve/main/x.jsonl",
+            "https://huggingface.co/datasets/org/set/raw/main/x.jsonl",
+            "https://example.com/datasets/org/set",
+            "https://huggingface.co/org/model/blob/main/x.jsonl",
+        ] {
+            read(url);
         }
     }
 

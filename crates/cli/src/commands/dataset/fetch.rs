@@ -174,11 +174,13 @@ fn fetch(sources: &Sources, text: &str) -> Result<(Value, Vec<String>), SourceEr
             own_version: remote::VERSION,
         },
     )?;
-    let fetched = remote::fetch(sources, &plan)?;
+    let mut fetched = remote::fetch(sources, &plan)?;
     let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
     if let Some(format) = format {
         let block_size = plan.block_size.and_then(|size| u32::try_from(size).ok());
         remote::check_first_record(&plan, fetched.view.path(), format, block_size, &InputColumns::default())?;
+    } else if let Err(fault) = remote::detect(&plan, &mut fetched) {
+        print::err(&format!("warning: {}\n", redact_text(&fault)));
     }
     let here: Vec<Presence> = plan.files().map(|_| Presence { cached: true, sha256: None }).collect();
     let object = json(&plan, &here, Some(&fetched.provenance), scheduled_by_format(plan.format));

@@ -20,14 +20,15 @@ pub(super) fn json(
         "resolved_reference": plan.resolved_reference,
         "resolved_version": plan.version,
         "pinned": plan.pinned,
-        "format": plan.format,
-        "format_source": plan.format_source.map(aiperf_source::FormatSource::name),
+        "format": fetched.map_or(plan.format, |fetched| fetched.format.as_deref()),
+        "format_source":
+            fetched.map_or(plan.format_source, |fetched| fetched.format_source).map(aiperf_source::FormatSource::name),
         "defaults": { "block_size": plan.block_size },
         "requires": { "endpoint_types": plan.endpoint_types, "max_context_tokens": plan.max_context_tokens },
-        "files": plan.files().zip(present).enumerate().map(|(index, ((name, size), present))| {
+        "files": plan.paths().zip(plan.files()).zip(present).enumerate().map(|(index, ((path, (_, size)), present))| {
             let fetched = fetched.and_then(|fetched| fetched.files.get(index));
             json!({
-                "path": name,
+                "path": path,
                 "size": fetched.map_or(size, |(_, size, _)| Some(*size)),
                 "sha256": fetched.map(|(_, _, sha256)| sha256).or(present.sha256.as_ref()),
                 "cached": present.cached,

@@ -279,10 +279,10 @@ impl Client {
         range: Range,
     ) -> Result<Resolved, Failure> {
         if file.size.is_some_and(|size| size > LARGEST) {
-            return Err(Problem::TooMuch(format!(
-                "{} is larger than the 50 GB that the Hub serves over HTTP",
-                file.path
-            ))
+            return Err(Problem::Unreadable {
+                what: format!("{} is larger than the 50 GB that the Hub serves over HTTP", file.path),
+                fix: "Download it with the Hub's own client, and name the file on this disk".into(),
+            }
             .into());
         }
         let path: Vec<String> = file.path.split('/').map(encode).collect();

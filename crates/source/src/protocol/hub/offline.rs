@@ -1,13 +1,13 @@
 //! A dataset as the cache knows it: no socket, no name lookup.
 
-use super::{exact, quoted};
+use super::exact;
 use crate::cache::hub::HubCache;
 use crate::error::Problem;
 use crate::events::Events;
 use crate::http::{Body, Failure};
 use crate::manifest::{MANIFEST, SIDECAR};
 use crate::protocol::{Entry, Found, Node, Protocol, Range, Target};
-use crate::reference::HubReference;
+use crate::reference::{HubReference, for_shell};
 
 /// A reference on a Hub that is not asked.
 pub(crate) struct OfflineHub<'a> {
@@ -127,7 +127,7 @@ impl Protocol for OfflineHub<'_> {
     }
 
     fn reference_to(&self, path: &str) -> String {
-        quoted(&self.reference.with(self.reference.revision.as_deref(), Some(path)))
+        for_shell(&self.reference.with(self.reference.revision.as_deref(), Some(path)))
     }
 
     fn version(&self, found: &Found, target: &Target<'_>) -> (Option<String>, String) {
