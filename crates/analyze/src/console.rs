@@ -22,14 +22,22 @@ pub fn render(analysis: &Analysis) -> String {
         fact(&mut out, "Unique prefixes", count(mooncake.unique_prefixes));
         fact(&mut out, "Prefix groups", count(mooncake.prefix_groups));
         out.push('\n');
-        let rows = [
-            ("Input Length", mooncake.input),
-            ("Context Length", mooncake.context),
-            ("Unique Prompt Length", mooncake.unique_prompt),
-            ("Output Length", mooncake.output),
+        // What no row records is not known: 0 would be a figure.
+        let input = |stats: Option<Stats>| stats.filter(|_| mooncake.without_input < mooncake.requests);
+        let output = |stats: Option<Stats>| stats.filter(|_| mooncake.without_output < mooncake.requests);
+        out.push_str(&table(&[
+            ("Input Length", input(mooncake.input)),
+            ("Context Length", input(mooncake.context)),
+            ("Unique Prompt Length", input(mooncake.unique_prompt)),
+            ("Output Length", output(mooncake.output)),
             ("Theoretical Hit Rate", mooncake.hit_rate),
-        ];
-        out.push_str(&table(&rows.map(|(name, stats)| (name, stats))));
+        ]));
+        for (rows, what) in [(mooncake.without_input, "input"), (mooncake.without_output, "output")] {
+            if rows > 0 && rows < mooncake.requests {
+                let _ =
+                    writeln!(out, "{} rows record no {what} length, which counts as 0 above", count(rows));
+            }
+        }
         out.push('\n');
     }
     let _ = writeln!(out, "Dataset ({})", analysis.format.name());

@@ -87,6 +87,12 @@ fn as_the_reference(mooncake: &Mooncake, out: &mut Map<String, Value>) {
     ] {
         out.insert(format!("{name}_stats"), stats.map_or(Value::Null, |stats| stats.json()));
     }
+    // They count as 0 above.
+    for (name, rows) in [("input", mooncake.without_input), ("output", mooncake.without_output)] {
+        if rows > 0 {
+            out.insert(format!("rows_without_{name}_length"), rows.into());
+        }
+    }
 }
 
 fn general(analysis: &Analysis, out: &mut Map<String, Value>) {

@@ -16,6 +16,7 @@ mod stats;
 mod text;
 mod validation;
 mod walk;
+mod warnings;
 
 pub use analysis::{Analysis, Quantity, analyze};
 pub use arrivals::Rates;

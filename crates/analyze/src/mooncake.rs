@@ -8,6 +8,10 @@ use crate::stats::Stats;
 pub struct Mooncake {
     /// Rows.
     pub requests: u64,
+    /// Rows that do not record how long their input is.
+    pub without_input: u64,
+    /// The same of the output.
+    pub without_output: u64,
     /// Different prefixes of block numbers, of every length.
     pub unique_prefixes: u64,
     /// First blocks with which at least two rows begin.
@@ -32,6 +36,8 @@ pub(crate) struct MooncakeBuilder {
     prefixes: Prefixes,
     seen: Seen,
     repeated: Repeated,
+    without_input: u64,
+    without_output: u64,
     input: Vec<f64>,
     output: Vec<f64>,
     hits: Vec<f64>,
@@ -41,6 +47,8 @@ pub(crate) struct MooncakeBuilder {
 
 impl MooncakeBuilder {
     pub(crate) fn first(&mut self, input: Option<u64>, output: Option<u64>, ids: &[i64]) {
+        self.without_input += u64::from(input.is_none());
+        self.without_output += u64::from(output.is_none());
         self.input.push(input.unwrap_or(0) as f64);
         self.output.push(output.unwrap_or(0) as f64);
         self.prefixes.add(ids);
@@ -66,6 +74,8 @@ impl MooncakeBuilder {
     pub(crate) fn finish(mut self) -> Mooncake {
         Mooncake {
             requests: self.input.len() as u64,
+            without_input: self.without_input,
+            without_output: self.without_output,
             unique_prefixes: self.prefixes.unique(),
             prefix_groups: self.prefixes.groups(),
             reuse_ratio: self.prefixes.reuse_ratio().unwrap_or(0.0),

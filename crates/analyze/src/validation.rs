@@ -4,7 +4,7 @@ use aiperf_config::FileFormat;
 use aiperf_dataset::{Dataset, DatasetError, Place, Survey};
 use serde_json::{Map, Value, json};
 
-use crate::walk::{in_file_order, walk};
+use crate::warnings::Warnings;
 
 /// What is wrong, or noteworthy, and where.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn of(error: &DatasetError, is_folder: bool) -> Finding {
+    pub(crate) fn of(error: &DatasetError, is_folder: bool) -> Finding {
         let DatasetError::Invalid(invalid) = error else {
             return Finding { message: error.to_string(), ..Finding::default() };
         };
@@ -127,13 +127,14 @@ impl Validation {
         });
         if !self.warnings.is_empty() {
             out["warnings"] = list(&self.warnings);
+            out["warning_count"] = self.warning_count.into();
         }
         out
     }
 }
 
-/// What came of opening a dataset with `survey`, and what else is to be said of a Mooncake trace. `most` findings
-/// of each kind are kept; the data are a folder or not.
+/// What came of opening a dataset with `survey`, and what of it loads and is hardly meant. `most` findings of each kind
+/// are kept; the data are a folder or not.
 pub fn validate(
     opened: Result<&dyn Dataset, &DatasetError>,
     survey: &Survey,
@@ -143,8 +144,7 @@ pub fn validate(
 ) -> Result<Validation, DatasetError> {
     let (faults, mut count) = survey.faults();
     let mut errors: Vec<Finding> = faults.iter().map(|fault| Finding::of(fault, is_folder)).collect();
-    let mut warnings = Vec::new();
-    let mut warning_count = 0;
+    let mut warnings = Warnings::default();
     let mut rows = survey.records();
     match opened {
         Ok(dataset) => {
@@ -152,15 +152,9 @@ pub fn validate(
                 // Not read record by record.
                 rows = dataset.total_turns().unwrap_or_default();
             }
-            if format == FileFormat::MooncakeTrace {
-                let mut changed = Changed { most, ..Changed::default() };
-                changed.walk(dataset)?;
-                warning_count = changed.warnings;
-                warnings = changed.warned;
-            }
+            warnings = Warnings::of(dataset, format, most, is_folder)?;
             for note in dataset.notes().iter().filter(|note| note.is_of_faults()) {
-                warning_count += 1;
-                warnings.push(Finding { message: note.to_string(), ..Finding::default() });
+                warnings.note(note.to_string());
             }
         }
         // Nothing was left because every record is bad: that is said already.
@@ -173,41 +167,12 @@ pub fn validate(
         }
         Err(error) => return Err(error.clone()),
     }
-    Ok(Validation { format: Some(format), rows, count, errors, warnings, warning_count })
-}
-
-/// What a replay of a Mooncake trace changes.
-#[derive(Default)]
-struct Changed {
-    most: usize,
-    warnings: u64,
-    warned: Vec<Finding>,
-}
-
-impl Changed {
-    fn walk(&mut self, dataset: &dyn Dataset) -> Result<(), DatasetError> {
-        let stops = in_file_order(dataset);
-        walk(dataset, &stops, |stop, _, facts| {
-            let finding = |field: &str, message: String| {
-                let (line, is_row) = match dataset.place(stop.conversation, stop.turn) {
-                    Some((_, Place::Line(line))) => (Some(line), false),
-                    Some((_, Place::Row(row))) => (Some(row), true),
-                    _ => (None, false),
-                };
-                Finding { line, is_row, field: field.to_owned(), message, place: None }
-            };
-            let mut warn = |field: &str, message: &str| {
-                self.warnings += 1;
-                if self.warned.len() < self.most {
-                    self.warned.push(finding(field, message.to_owned()));
-                }
-            };
-            if facts.output_tokens == Some(0) {
-                warn("output_length", "is below 1; a replay asks for 1 token");
-            }
-            if facts.input_tokens == Some(0) && facts.hash_ids.is_empty() {
-                warn("input_length", "is 0; a replay sends 1 token");
-            }
-        })
-    }
+    Ok(Validation {
+        format: Some(format),
+        rows,
+        count,
+        errors,
+        warnings: warnings.kept,
+        warning_count: warnings.count,
+    })
 }

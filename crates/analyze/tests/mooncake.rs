@@ -77,6 +77,37 @@ fn rows_without_lengths_and_blocks_have_no_hit_rate_and_count_as_nothing() {
 }
 
 #[test]
+fn what_no_row_records_is_no_figure_of_0_for_people_and_what_some_lack_is_said() {
+    let texts = "{\"text_input\":\"one\"}\n{\"text_input\":\"two\"}\n";
+    let (_folder, path) = written(texts);
+    let analysis = analyzed(&path, 512);
+    let shown = render(&analysis);
+    for name in ["Input Length", "Context Length", "Unique Prompt Length", "Output Length"] {
+        let line = shown.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line.ends_with("N/A") && !line.contains("0.00"), "{shown}");
+    }
+    assert!(!shown.contains("counts as 0"), "{shown}");
+    let json = to_json(&analysis);
+    assert_eq!(
+        (&json["rows_without_input_length"], &json["rows_without_output_length"]),
+        (&2.into(), &2.into())
+    );
+
+    let (_folder, path) = written(&format!("{texts}{{\"input_length\":6,\"output_length\":0}}\n"));
+    let analysis = analyzed(&path, 512);
+    let shown = render(&analysis);
+    for what in ["input", "output"] {
+        assert!(
+            shown.contains(&format!("\n2 rows record no {what} length, which counts as 0 above\n")),
+            "{shown}"
+        );
+    }
+    assert_eq!(to_json(&analysis)["avg_isl"], 2.0);
+    let (_folder, path) = written("{\"input_length\":6,\"output_length\":0}\n");
+    assert!(!render(&analyzed(&path, 512)).contains("record no"));
+}
+
+#[test]
 fn incremental_sessions_show_both_rates_and_say_which_is_which() {
     // Each later row says only what is new; the requests repeat all of it.
     let row = |session: u32, turn: u32| {

@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
+use aiperf_config::redact_text;
 use aiperf_source::{Blame, SourceError};
+
+use crate::print;
 
 /// Exit codes. When several hold, the first in the order 130, 101, 2, 1, 3, 0 is the one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,12 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(text: impl Into<String>, status: ExitStatus) -> Failure {
         Failure { text: text.into(), status }
+    }
+
+    /// Says why, and how the program ends.
+    pub(crate) fn tell(self) -> ExitStatus {
+        print::err(&format!("error: {}\n", redact_text(&self.text)));
+        self.status
     }
 
     /// The command line or the input is wrong.

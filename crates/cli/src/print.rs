@@ -1,7 +1,10 @@
 //! Where text goes: stdout is data, stderr is talk. A closed pipe is no failure.
 
 use std::io::{ErrorKind, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use aiperf_report::{Patience, Screen};
 
 use crate::exit::ExitStatus;
 
@@ -23,6 +26,11 @@ pub(crate) fn out(text: &str) {
 /// How a command ends whose text on stdout is its result.
 pub(crate) fn ended(status: ExitStatus) -> ExitStatus {
     if LOST.load(Ordering::Relaxed) { status.or(ExitStatus::Failure) } else { status }
+}
+
+/// Tells on stderr how far a command is, once it has taken a second.
+pub(crate) fn patience() -> Patience {
+    Patience::new(Arc::new(Screen::stderr(true)))
 }
 
 /// Writes to stderr.

@@ -188,6 +188,8 @@ pub struct FileDataset {
     pub block_size: Option<u32>,
     /// Drop recorded times and delays.
     pub ignore_trace_delays: bool,
+    /// It was said that recorded times make no schedule.
+    pub no_schedule: bool,
     /// Send an image with an id once per session, later its id alone.
     pub uuid_and_strip: bool,
     /// Keep rows with start ≤ timestamp ≤ end, ms; only with a fixed schedule.
@@ -213,6 +215,7 @@ impl FileDataset {
             entries: None,
             block_size: None,
             ignore_trace_delays: false,
+            no_schedule: false,
             uuid_and_strip: false,
             window: (None, None),
             pool_batch: [1; 4],

@@ -23,6 +23,9 @@ use crate::open::Opening;
 use crate::prompt::Prompts;
 use crate::{Dataset, DatasetError, Note};
 
+/// No model takes more tokens; a prompt beyond this is a slip that would fill the memory.
+pub(crate) const LONGEST_INPUT: i64 = 20_000_000;
+
 /// Delays beyond this are worth a word, ms.
 const LONG_DELAY_MS: f64 = 60_000.0;
 
@@ -39,11 +42,11 @@ pub(crate) fn check(opening: &Opening<'_>) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Makes a dataset of the traces, in their order, as many as are wanted; `note` is what there is to say of reading them.
+/// Makes a dataset of the traces, in their order, as many as are wanted; `of_reading` is what there is to say of reading them.
 pub(crate) fn open(
     opening: Opening<'_>,
     traces: impl IntoIterator<Item = Result<Trace, DatasetError>>,
-    note: Option<Note>,
+    of_reading: Vec<Note>,
 ) -> Result<Arc<dyn Dataset>, DatasetError> {
     let survey = opening.context.survey;
     let prompts = if survey.is_some() {
@@ -72,7 +75,7 @@ pub(crate) fn open(
         return Err(counts.nothing_left(&path));
     }
     let mut notes = counts.notes();
-    notes.extend(note);
+    notes.extend(of_reading);
     if counts.longest_delay_ms > LONG_DELAY_MS && !options.caps_delays() {
         notes.push(Note::LongDelay { longest_ms: counts.longest_delay_ms });
     }

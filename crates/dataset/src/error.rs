@@ -3,14 +3,20 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What to do about a path where there is nothing.
-pub const CHECK_THE_PATH: &str = "check the path: a relative one starts at the working directory";
+/// What to do about a path where there is nothing. Where standard input is meant, that it is not read.
+pub fn check_the_path(path: &Path) -> &'static str {
+    if path == Path::new("-") {
+        "standard input is not read, for data is read more than once: save it to a file and name that"
+    } else {
+        "check the path: a relative one starts at the working directory"
+    }
+}
 
 /// Why a dataset cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatasetError {
     /// There is nothing at the path.
-    #[error("{}{} does not exist; {}", named(.dataset.as_deref()), .path.display(), CHECK_THE_PATH)]
+    #[error("{}{} does not exist; {}", named(.dataset.as_deref()), .path.display(), check_the_path(.path))]
     Missing {
         /// Format, as declared; nothing while it is still to be detected.
         dataset: Option<String>,
@@ -75,15 +81,23 @@ pub enum Place {
     Offset(u64),
 }
 
+impl Place {
+    /// The place in `file`, for people.
+    pub(crate) fn of(&self, file: &Path) -> String {
+        let file = file.display();
+        match self {
+            Place::Line(line) => format!("{file}:{line}"),
+            Place::Row(row) => format!("{file}: row {row}"),
+            Place::Json(path) if path.is_empty() => file.to_string(),
+            Place::Json(path) => format!("{file}: {path}"),
+            Place::Offset(offset) => format!("{file} (byte {offset})"),
+        }
+    }
+}
+
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Line(line) => write!(f, "{}:{line}: ", self.file.display())?,
-            Place::Row(row) => write!(f, "{}: row {row}: ", self.file.display())?,
-            Place::Json(path) if path.is_empty() => write!(f, "{}: ", self.file.display())?,
-            Place::Json(path) => write!(f, "{}: {path}: ", self.file.display())?,
-            Place::Offset(offset) => write!(f, "{} (byte {offset}): ", self.file.display())?,
-        }
+        write!(f, "{}: ", self.place.of(&self.file))?;
         if !self.field.is_empty() {
             write!(f, "field `{}`: ", self.field)?;
         }

@@ -200,6 +200,14 @@ impl Dataset for FileDataset {
         Ok(facts)
     }
 
+    fn recorded_bytes(&self, index: u64) -> u64 {
+        let range = self.range(index);
+        let mut before: Option<Row> = None;
+        let rows = (0..range.count()).map(|number| self.row(range, number));
+        let records = rows.filter(|row| !before.replace(*row).is_some_and(|before| before.same_record(*row)));
+        records.map(|row| u64::from(row.length)).sum()
+    }
+
     fn position(&self, index: u64, turn: u32) -> u64 {
         let range = self.range(index);
         self.row(range, turn + u32::from(range.hoisted())).position()

@@ -48,7 +48,7 @@ use aiperf_tokenize::Tokenizer;
 use aiperf_types::{BranchPlan, Content, Conversation};
 
 pub use detect::{Detected, Timing, detect, first_record_timing, is_html};
-pub use error::{CHECK_THE_PATH, DatasetError, Invalid, Place};
+pub use error::{DatasetError, Invalid, Place, check_the_path};
 pub use facts::{Survey, TurnFacts};
 pub use formats::{Files, Format, NAMES, format, formats};
 pub use from_run::{Converted, PhaseChoice, from_run};
@@ -200,6 +200,15 @@ pub trait Dataset: Send + Sync {
     /// When there is no such conversation or turn.
     fn recorded_content(&self, index: u64, turn: u32) -> Result<Option<Content>, DatasetError> {
         Ok(self.facts(index, turn..turn + 1)?.pop().and_then(|facts| facts.content))
+    }
+
+    /// Bytes of the records of a file that conversation `index` is made of; 0 where that is not known. Cheap.
+    ///
+    /// # Panics
+    /// When `index` is not below `len().known()`.
+    fn recorded_bytes(&self, index: u64) -> u64 {
+        let _ = index;
+        0
     }
 
     /// Where a turn stands among all others in the order of the file.

@@ -25,7 +25,7 @@ pub(crate) struct Look {
     pub(crate) line: u64,
     /// The file, when it is a columnar one.
     pub(crate) table: Option<Arc<Table>>,
-    /// The file as one JSON object, once asked for.
+    /// A file of several lines as one JSON object, once asked for.
     document: OnceCell<Option<Map<String, Value>>>,
 }
 
@@ -115,12 +115,12 @@ impl Look {
 
     /// The whole of a `.json` file as one object; read once.
     pub(crate) fn document(&self) -> Option<&Map<String, Value>> {
-        let read = || match &self.seen {
-            Seen::Record(_, record) => Some(record.clone()),
-            Seen::Line(_) => document(&self.path),
+        match &self.seen {
+            _ if !self.is_json() => None,
+            Seen::Record(_, record) => Some(record),
+            Seen::Line(_) => self.document.get_or_init(|| document(&self.path)).as_ref(),
             _ => None,
-        };
-        if self.is_json() { self.document.get_or_init(read).as_ref() } else { None }
+        }
     }
 
     /// The text of the whole of a `.json` file.
@@ -225,12 +225,15 @@ fn first_line(path: &Path) -> Result<(Seen, u64), DatasetError> {
         if looked == 0 && bytes.starts_with(b"\xef\xbb\xbf") {
             bytes.drain(..3);
         }
-        if looked == 0 || bytes[..looked].trim_ascii().is_empty() {
+        // Where the end of the line is still to be looked for.
+        let mut from = looked;
+        if bytes[..looked].trim_ascii().is_empty() {
             let blank = bytes.len() - bytes.trim_ascii_start().len();
             number += bytes.drain(..blank).filter(|byte| *byte == b'\n').count() as u64;
+            from = 0;
         }
-        if let Some(end) = memchr::memchr(b'\n', &bytes) {
-            bytes.truncate(end);
+        if let Some(end) = memchr::memchr(b'\n', &bytes[from..]) {
+            bytes.truncate(from + end);
             break;
         }
         if count == 0 {
@@ -272,8 +275,11 @@ fn document(path: &Path) -> Option<Map<String, Value>> {
 fn text(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     reader(path).ok()?.read_to_end(&mut bytes).ok()?;
-    let text = String::from_utf8(bytes).ok()?;
-    Some(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
+    let mut text = String::from_utf8(bytes).ok()?;
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Some(text)
 }
 
 fn first_below(folder: &Path, keep: fn(&Path) -> bool, depth: u32) -> Option<PathBuf> {

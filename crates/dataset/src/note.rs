@@ -1,6 +1,9 @@
 //! What the user should know about a dataset that is usable. The caller prints notes; each is one line.
 
 use std::fmt;
+use std::path::Path;
+
+use crate::Place;
 
 /// How loud a note is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,10 +121,33 @@ pub enum Note {
         /// Agents left out.
         agents: u64,
     },
+    /// Requests of agents that lie before the one that is listed before them.
+    TimesGoBack {
+        /// Such requests.
+        requests: u64,
+        /// Where the first of them is.
+        first: String,
+    },
     /// Rounds without a time.
     Undated {
         /// Rounds left out.
         rounds: u64,
+        /// File and line of the first of these.
+        first: String,
+    },
+    /// Events without a time, in rounds that have one by others.
+    EventsWithoutTime {
+        /// Events passed over.
+        events: u64,
+        /// File and line of the first of these.
+        first: String,
+    },
+    /// The first record, which decides whether a run goes by recorded times, has none, and others have.
+    FirstWithoutTime {
+        /// File and line, or row, of the record.
+        at: String,
+        /// Where its time belongs.
+        field: &'static str,
     },
     /// Files of `--image-source` that cannot be read as pictures.
     PicturesRetired {
@@ -157,6 +183,11 @@ pub enum Note {
 }
 
 impl Note {
+    /// The first record of `file`, which is at `place`, has no time in `field`, and others have one.
+    pub(crate) fn first_without_time(file: &Path, place: &Place, field: &'static str) -> Note {
+        Note::FirstWithoutTime { at: place.of(file), field }
+    }
+
     /// Whether it tells of records, or of keys in them, that are passed over because something is wrong with them.
     pub fn is_of_faults(&self) -> bool {
         matches!(
@@ -164,6 +195,9 @@ impl Note {
             Note::RowsOfTable { skipped: 1.., .. }
                 | Note::KeysNotRead { .. }
                 | Note::Undated { .. }
+                | Note::EventsWithoutTime { .. }
+                | Note::TimesGoBack { .. }
+                | Note::FirstWithoutTime { .. }
                 | Note::AgentsWithoutParent { .. }
         )
     }
@@ -256,7 +290,27 @@ impl fmt::Display for Note {
             Note::AgentsWithoutParent { agents } => {
                 write!(f, "{agents} subagent(s) were left out: no kept request comes before them, or they have none")
             }
-            Note::Undated { rounds } => write!(f, "{rounds} round(s) have no time and were left out"),
+            Note::Undated { rounds, first } => write!(
+                f,
+                "{rounds} round(s) have no time and were left out (the first at {first}); give one of their timing_events a \
+                 timestamp to keep them"
+            ),
+            Note::TimesGoBack { requests, first } => write!(
+                f,
+                "{requests} request(s) lie before the one that is listed before them (the first: {first}) and are taken for \
+                 those of other agents; list the requests of a trace in the order of their times"
+            ),
+            Note::EventsWithoutTime { events, first } => write!(
+                f,
+                "{events} event(s) have no time and were passed over (the first at {first}); their rounds go by the times of \
+                 their other events, which may be later ones: give each of timing_events a timestamp"
+            ),
+            Note::FirstWithoutTime { at, field } => write!(
+                f,
+                "{at}: field `{field}`: the first record has no time, and it decides for all: they are sent without their \
+                 recorded schedule, though others have times; add the time, or say with --no-fixed-schedule that this is \
+                 meant"
+            ),
             Note::PicturesRetired { files } => {
                 write!(f, "{} file(s) of --image-source are left out: {}", files.len(), some(files))
             }
@@ -372,6 +426,30 @@ mod tests {
                 "TMPDIR",
             ),
             (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
+            (
+                Note::Undated { rounds: 3, first: "t.jsonl:7".into() },
+                NoteLevel::Warning,
+                "3 round(s)",
+                "left out (the first at t.jsonl:7)",
+            ),
+            (
+                Note::TimesGoBack { requests: 2, first: "t.json: requests[3]".into() },
+                NoteLevel::Warning,
+                "2 request(s)",
+                "(the first: t.json: requests[3])",
+            ),
+            (
+                Note::EventsWithoutTime { events: 2, first: "t.jsonl:7".into() },
+                NoteLevel::Warning,
+                "2 event(s)",
+                "passed over (the first at t.jsonl:7)",
+            ),
+            (
+                Note::FirstWithoutTime { at: "t.jsonl:1".into(), field: "timestamp" },
+                NoteLevel::Warning,
+                "t.jsonl:1: field `timestamp`",
+                "sent without their recorded schedule",
+            ),
             (
                 Note::ImitatedUpTo { benchmark: "vllm", texts: 4 },
                 NoteLevel::Warning,

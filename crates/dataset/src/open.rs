@@ -9,7 +9,7 @@ use aiperf_config::{Corpus, DatasetConfig, DatasetSource, FileDataset as FileCon
 use crate::detect::unread_keys;
 use crate::file::{FileDataset, Finish};
 use crate::formats::{Files, Folder, Format, format};
-use crate::index::{Rules, index};
+use crate::index::{Index, Rules, index};
 use crate::look::uncompressed;
 use crate::parquet::Table;
 use crate::record::{Check, LineFormat};
@@ -89,6 +89,14 @@ impl Opening<'_> {
     /// Most conversations that are loaded.
     pub(crate) fn limit(&self) -> u64 {
         self.file.entries.unwrap_or(u64::MAX)
+    }
+
+    /// Whether a first record without a time is all that keeps the run from going by recorded times.
+    pub(crate) fn goes_by_first_time(&self) -> bool {
+        let file = self.file;
+        let declined = file.no_schedule || file.ignore_trace_delays || file.agents.think_time_only;
+        // Who plays published data says so where they are to be on schedule.
+        self.format.promotes && !self.context.fixed_schedule && !declined && self.config.public.is_none()
     }
 
     /// Opens the file, or those files of the folder that the format reads.
@@ -318,6 +326,9 @@ impl Opening<'_> {
         let render = Arc::clone(&format.render);
         let index =
             index(Arc::clone(&files), format, rules, self.finish.names(), is_folder, self.context.survey)?;
+        if self.goes_by_first_time() {
+            notes.extend(first_without_time(&files, &index));
+        }
         // Made before the fault is looked at: dropping it ends the reading thread.
         let dataset = FileDataset { files, index, render, finish: self.finish, notes };
         match dataset.fault() {
@@ -325,6 +336,17 @@ impl Opening<'_> {
             None => Ok(Arc::new(dataset)),
         }
     }
+}
+
+/// What is to be said where the first record has no time and others have, as far as they are read.
+fn first_without_time(files: &[SourceFile], index: &Index) -> Option<Note> {
+    let rows = &index.rows;
+    let first = rows.get(0).filter(|row| row.record() == 1 && row.timestamp().is_none())?;
+    let is_timed = |row: u64| rows.get(row).is_some_and(|row| row.timestamp().is_some());
+    (1..rows.len()).any(is_timed).then(|| {
+        let file = &files[first.file()];
+        Note::first_without_time(&file.path, &file.place_of(first.offset()), "timestamp")
+    })
 }
 
 fn check_count(folder: &Path, files: usize) -> Result<(), DatasetError> {

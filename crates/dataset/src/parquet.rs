@@ -5,6 +5,7 @@ mod aside;
 mod bytes;
 mod cells;
 mod costs;
+mod guard;
 mod ipc;
 mod json;
 mod pages;
@@ -14,9 +15,10 @@ mod types;
 pub(crate) mod value;
 
 pub(crate) use cells::{Cell, Cells};
+pub(crate) use guard::guarded;
+pub use guard::panic_is_caught;
 pub(crate) use json::{NotFinite, Writer, write_string};
-pub use table::panic_is_caught;
-pub(crate) use table::{Batches, Table, guarded};
+pub(crate) use table::{Batches, Table};
 pub(crate) use types::has_texts;
 
 #[cfg(test)]

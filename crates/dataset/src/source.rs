@@ -204,6 +204,15 @@ impl SourceFile {
         }
     }
 
+    /// How many bytes there are, where that is known.
+    fn size(&self, handle: Option<&File>) -> Option<u64> {
+        match (&self.store, handle) {
+            (Store::Memory(bytes), _) => Some(bytes.len() as u64),
+            (Store::Handle(file), _) | (Store::Path, Some(file)) => Some(file.metadata().ok()?.len()),
+            _ => None,
+        }
+    }
+
     /// Whether `needle` occurs anywhere.
     fn contains(&self, needle: &[u8]) -> Result<bool, DatasetError> {
         let finder = memchr::memmem::Finder::new(needle);

@@ -465,6 +465,44 @@ fn rounds_without_session_or_time_are_left_out_and_ids_must_differ() {
     assert!(refusal(TRACELAB, &[&late.to_string()]).contains("yesterday"));
 }
 
+#[test]
+fn a_first_event_without_a_time_that_leaves_a_run_without_schedule_is_told_with_its_line() {
+    let mut first = round("a", 0, 1, 64, 0);
+    first["timing_events"][0]["timestamp"] = Value::Null;
+    let rows = [first.to_string(), round("a", 1, 5, 128, 64).to_string()];
+    let (_folder, path) = written("d.jsonl", format!("\n{}", rows.join("\n")));
+    let told = |change: fn(&mut FileDataset), fixed_schedule: bool| {
+        let dataset = opened(&path, TRACELAB, |_, file| change(file), fixed_schedule).unwrap();
+        assert_eq!(dataset.total_turns(), Some(2));
+        dataset
+            .notes()
+            .iter()
+            .map(ToString::to_string)
+            .filter(|note| note.contains("the first record"))
+            .collect::<Vec<_>>()
+    };
+    let notes = told(|_| {}, false);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let place = format!("{}:2: field `timing_events[0].timestamp`: ", path.display());
+    assert!(
+        notes[0].starts_with(&place) && notes[0].contains("without their recorded schedule"),
+        "{notes:?}"
+    );
+    // Who wants no schedule, or has one, misses nothing.
+    assert!(told(|_| {}, true).is_empty());
+    assert!(told(|file| file.no_schedule = true, false).is_empty());
+    assert!(told(|file| file.ignore_trace_delays = true, false).is_empty());
+    assert!(told(|file| file.agents.think_time_only = true, false).is_empty());
+    // Other events decide nothing.
+    first["timing_events"][0]["timestamp"] = json!("2026-03-01T09:00:00Z");
+    first["timing_events"][1]["timestamp"] = Value::Null;
+    let notes = rounds(&[round("b", 0, 0, 64, 0), first.clone(), first]).notes();
+    let [note] = &notes[..] else { panic!("{notes:?}") };
+    let note = note.to_string();
+    assert!(note.starts_with("2 event(s) have no time and were passed over (the first at "), "{note}");
+    assert!(note.contains("d.jsonl:2); their rounds go by the times of their other events"), "{note}");
+}
+
 /// <https://github.com/kubernetes-sigs/inference-perf/issues/623>: graphs of agents were made whole before the first
 /// request.
 #[test]

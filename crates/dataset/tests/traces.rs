@@ -36,6 +36,32 @@ fn first_times(dataset: &dyn Dataset) -> Vec<(String, f64)> {
 }
 
 #[test]
+fn a_first_row_without_a_time_that_leaves_a_run_without_schedule_is_told() {
+    let told = |lines: &[&str], no_schedule: bool| -> Vec<String> {
+        let (_folder, path) = written("d.jsonl", lines.join("\n"));
+        let file = FileDataset { no_schedule, ..file(&path, FileFormat::MooncakeTrace) };
+        let tokenizer = Tokenizer::builtin();
+        let dataset = open(&config(DatasetSource::File(file)), &context(&tokenizer)).unwrap();
+        dataset
+            .notes()
+            .iter()
+            .map(|note| note.to_string().replace(&path.display().to_string(), "d"))
+            .collect()
+    };
+    let (untimed, timed) = ("{\"input_length\":4}", "{\"input_length\":4,\"timestamp\":5}");
+    let notes = told(&["", untimed, timed], false);
+    assert!(
+        notes.len() == 1 && notes[0].starts_with("d:2: field `timestamp`: the first record"),
+        "{notes:?}"
+    );
+    for (lines, no_schedule) in
+        [(&[untimed, timed][..], true), (&[untimed, untimed], false), (&[timed, untimed], false)]
+    {
+        assert_eq!(told(lines, no_schedule), Vec::<String>::new(), "{lines:?}");
+    }
+}
+
+#[test]
 fn bailian_chats_form_chains_from_their_roots() {
     let dataset = schedule(data("bailian.jsonl"), FileFormat::BailianTrace).unwrap();
     let all = build_all(&*dataset);

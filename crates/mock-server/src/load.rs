@@ -153,7 +153,10 @@ impl Worker {
         if let (Some(text), false) = (facts.model, settings.models.is_empty()) {
             let name = scan::unescape(body, text);
             if !settings.models.contains(&name) {
-                let message = format!("the model `{name}` does not exist");
+                let mut message = format!("the model `{name}` does not exist");
+                if name.split(':').all(|part| settings.models.iter().any(|model| model == part)) {
+                    message += &format!("; `models` was read as several names: as `{name},` it is one");
+                }
                 return Err(refusal(404, &message, Some("model"), Some("model_not_found")));
             }
         }

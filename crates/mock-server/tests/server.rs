@@ -251,6 +251,9 @@ fn models_are_listed_and_others_refused() {
     assert_eq!(ask("org\\/a").status, 200);
     let refused = ask("c");
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (404, &"model_not_found".into()));
+    let message = |model: &str| ask(model).json()["error"]["message"].as_str().unwrap().to_owned();
+    assert_eq!(message("c"), "the model `c` does not exist");
+    assert!(message("org/a:b").ends_with("; `models` was read as several names: as `org/a:b,` it is one"));
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub struct InputsWriter {
     session_open: bool,
 }
 
+/// Bytes that are taken, and written, at once.
+const WRITTEN: usize = 32 * 1024;
+
 /// Depth of a payload below the top: data → session → payloads → body.
 const PAYLOAD_DEPTH: usize = 4;
 
@@ -48,7 +51,7 @@ impl InputsWriter {
         self.sessions += 1;
         self.payloads = 0;
         self.session_open = true;
-        self.write_out(32 * 1024)
+        self.write_out(WRITTEN)
     }
 
     /// Appends a body (compact JSON, in any number of slices) to the conversation. After an error the file cannot be
@@ -61,10 +64,11 @@ impl InputsWriter {
         self.payloads += 1;
         let mut pretty = Pretty::new(PAYLOAD_DEPTH);
         new_line(&mut self.buffer, PAYLOAD_DEPTH);
-        for segment in body.segments() {
-            pretty.push(segment, &mut self.buffer);
+        for piece in body.segments().iter().flat_map(|segment| segment.chunks(WRITTEN)) {
+            pretty.push(piece, &mut self.buffer);
+            self.write_out(WRITTEN)?;
         }
-        self.write_out(32 * 1024)
+        Ok(())
     }
 
     /// Conversations so far.

@@ -22,6 +22,8 @@ const LEAST_AHEAD: usize = 4;
 const REFILL: usize = 4;
 /// Bytes of prepared requests that may wait, roughly.
 const BYTES_AHEAD: u64 = 16 << 20;
+/// No more are made ahead once the records of those that wait are as long as this: a request takes some copies of it.
+const RECORDED_AHEAD: u64 = 64 << 20;
 
 /// Number of the first run of a source that profiling begins with.
 const PROFILING_RUNS: u64 = 1 << 32;
@@ -87,6 +89,8 @@ pub(crate) struct Feed {
     /// What is made depends on the phase it is for.
     by_phase: bool,
     ahead: VecDeque<Waiting>,
+    /// Bytes of the records that those ahead are made of.
+    recorded_ahead: u64,
     /// Conversations that are still to be drawn, at the most; no more are made ahead.
     expected: u64,
 }
@@ -96,6 +100,8 @@ struct Waiting {
     index: u64,
     first_ms: Option<f64>,
     run: u64,
+    /// Bytes of the records that it is made of.
+    recorded: u64,
     ticket: Ticket,
 }
 
@@ -112,9 +118,19 @@ impl Feed {
         let ahead = VecDeque::new();
         // Where profiling has a source of its own, its runs have numbers of their own.
         let runs = if phase == PhaseKind::Warmup { 0 } else { PROFILING_RUNS };
-        let expected = u64::MAX;
-        let mut feed =
-            Feed { dataset, order, jobs, size, first_turn, runs, phase, by_phase, ahead, expected };
+        let mut feed = Feed {
+            dataset,
+            order,
+            jobs,
+            size,
+            first_turn,
+            runs,
+            phase,
+            by_phase,
+            ahead,
+            recorded_ahead: 0,
+            expected: u64::MAX,
+        };
         // The first conversations are made while the sockets are being set up.
         feed.fill();
         feed
@@ -134,12 +150,14 @@ impl Feed {
     }
 
     fn fill_to(&mut self, wanted: usize) {
-        while self.ahead.len() < wanted {
+        while self.ahead.len() < wanted && self.recorded_ahead < RECORDED_AHEAD {
             let Some((index, first_ms)) = self.next_index() else { return };
             let run = self.runs;
             self.runs += 1;
             let Some(ticket) = self.ask(index, self.first_turn, false, run) else { return };
-            self.ahead.push_back(Waiting { index, first_ms, run, ticket });
+            let recorded = self.dataset.recorded_bytes(index);
+            self.recorded_ahead += recorded;
+            self.ahead.push_back(Waiting { index, first_ms, run, recorded, ticket });
         }
     }
 
@@ -231,13 +249,16 @@ impl SessionSource for Feed {
         self.fill();
         self.expected = self.expected.saturating_sub(1);
         match self.ahead.pop_front() {
-            Some(Waiting { index, first_ms, run, ticket }) => Draw::Session(NewSession {
-                conversation: index,
-                turns: self.dataset.outline(index).turns(),
-                first_ms,
-                run,
-                ticket,
-            }),
+            Some(Waiting { index, first_ms, run, recorded, ticket }) => {
+                self.recorded_ahead -= recorded;
+                Draw::Session(NewSession {
+                    conversation: index,
+                    turns: self.dataset.outline(index).turns(),
+                    first_ms,
+                    run,
+                    ticket,
+                })
+            }
             None if self.dataset.len().is_growing() => Draw::NotYet,
             None => Draw::Exhausted,
         }
@@ -278,7 +299,10 @@ mod tests {
 
     use super::*;
 
-    struct Nothing;
+    #[derive(Default)]
+    struct Nothing {
+        recorded: u64,
+    }
 
     impl Dataset for Nothing {
         fn len(&self) -> Len {
@@ -293,6 +317,10 @@ mod tests {
             unreachable!("built elsewhere")
         }
 
+        fn recorded_bytes(&self, _: u64) -> u64 {
+            self.recorded
+        }
+
         fn total_turns(&self) -> Option<u64> {
             None
         }
@@ -304,7 +332,8 @@ mod tests {
         let (jobs, asked) = unbounded::<PrepareJob>();
         let conversations = times.iter().zip(0..).map(|(ms, index)| (*ms, index)).collect();
         let order = Order::Scheduled { conversations, next: 0 };
-        let mut feed = Feed::new(Arc::new(Nothing), order, jobs, Arc::default(), PhaseKind::Profiling, false);
+        let mut feed =
+            Feed::new(Arc::new(Nothing::default()), order, jobs, Arc::default(), PhaseKind::Profiling, false);
         let maker = std::thread::spawn(move || asked.iter().map(|job| drop(job.fulfil)).count());
         feed.prime(0.0);
         drop(feed);
@@ -318,9 +347,15 @@ mod tests {
             let order =
                 Order::Scheduled { conversations: (0..500).map(|index| (0.0, index)).collect(), next: 0 };
             let size = Arc::<PreparedSize>::default();
-            let mut feed =
-                Feed::new(Arc::new(Nothing), order, jobs, Arc::clone(&size), PhaseKind::Profiling, false)
-                    .expect(expected);
+            let mut feed = Feed::new(
+                Arc::new(Nothing::default()),
+                order,
+                jobs,
+                Arc::clone(&size),
+                PhaseKind::Profiling,
+                false,
+            )
+            .expect(expected);
             size.note(1000);
             for _ in 0..expected.unwrap_or(1) {
                 assert!(matches!(feed.draw(), Draw::Session(_)));
@@ -328,6 +363,26 @@ mod tests {
             assert_eq!(asked.try_iter().count(), asked_in_all, "{expected:?}");
             // One that comes unexpectedly is made all the same.
             assert!(matches!(feed.draw(), Draw::Session(_)));
+        }
+    }
+
+    #[test]
+    fn requests_of_long_records_are_not_all_made_ahead() {
+        for (recorded, first, second) in
+            [(1 << 20, LEAST_AHEAD, 0), (RECORDED_AHEAD / 2, 2, 0), (RECORDED_AHEAD, 1, 0), (u64::MAX, 1, 0)]
+        {
+            let (jobs, asked) = unbounded::<PrepareJob>();
+            let order =
+                Order::Scheduled { conversations: (0..500).map(|index| (0.0, index)).collect(), next: 0 };
+            let dataset = Arc::new(Nothing { recorded });
+            let mut feed = Feed::new(dataset, order, jobs, Arc::default(), PhaseKind::Profiling, false);
+            assert_eq!(asked.try_iter().count(), first, "{recorded}");
+            assert!(matches!(feed.draw(), Draw::Session(_)));
+            assert_eq!(asked.try_iter().count(), second, "{recorded}");
+            // One is made whenever one is drawn.
+            for _ in 0..4 {
+                assert!(matches!(feed.draw(), Draw::Session(_)));
+            }
         }
     }
 
@@ -350,8 +405,14 @@ mod tests {
             let order =
                 Order::Scheduled { conversations: (0..500).map(|index| (0.0, index)).collect(), next: 0 };
             let size = Arc::<PreparedSize>::default();
-            let mut feed =
-                Feed::new(Arc::new(Nothing), order, jobs, Arc::clone(&size), PhaseKind::Profiling, false);
+            let mut feed = Feed::new(
+                Arc::new(Nothing::default()),
+                order,
+                jobs,
+                Arc::clone(&size),
+                PhaseKind::Profiling,
+                false,
+            );
             let maker = std::thread::spawn(move || {
                 asked
                     .iter()

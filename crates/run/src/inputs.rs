@@ -20,6 +20,15 @@ pub(crate) struct InputEntry {
     pub(crate) bodies: Vec<Body>,
 }
 
+/// The closed file.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) path: PathBuf,
+    /// Conversations that are in it, of those that there are.
+    pub(crate) holds: u64,
+    pub(crate) of: u64,
+}
+
 struct State {
     /// Taken when the file is closed.
     writer: Option<InputsWriter>,
@@ -91,13 +100,15 @@ impl Inputs {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).signed
     }
 
-    /// Makes and writes what is missing, for as long as that is `wanted`, and closes the file.
+    /// Makes and writes what is missing, for as long as that is `wanted`, and closes the file. `progress` is told how many
+    /// conversations of how many it holds.
     pub(crate) fn finish(
         &self,
         dataset: &dyn Dataset,
         format: &Format,
         wanted: impl Fn() -> bool,
-    ) -> io::Result<PathBuf> {
+        mut progress: impl FnMut(u64, u64),
+    ) -> io::Result<Finished> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let count = dataset.len().known() + dataset.children();
         while wanted() && state.failure.is_none() && state.next < count {
@@ -111,10 +122,11 @@ impl Inputs {
             let bodies =
                 (0..conversation.turns.len()).map(|turn| format.render_alone(&conversation, turn)).collect();
             state.write(&InputEntry { id: conversation.id, bodies });
+            progress(state.next, count);
         }
         match (state.failure.take(), state.writer.take()) {
             (Some(error), _) => Err(error),
-            (None, Some(writer)) => writer.finish(),
+            (None, Some(writer)) => Ok(Finished { path: writer.finish()?, holds: state.next, of: count }),
             (None, None) => Err(io::Error::other("the file was closed before")),
         }
     }
@@ -160,7 +172,10 @@ mod tests {
             Format::new(&EndpointConfig::new(EndpointKind::Chat, Target::Mock("mock://".into())), "m");
         let asked = Cell::new(0);
         let wanted = || asked.replace(asked.get() + 1) < 3;
-        inputs.finish(&Thousand, &format, wanted).unwrap();
+        let mut told = Vec::new();
+        let finished = inputs.finish(&Thousand, &format, wanted, |done, all| told.push((done, all))).unwrap();
+        assert_eq!((finished.holds, finished.of), (3, 1000));
+        assert_eq!(told, [(1, 1000), (2, 1000), (3, 1000)]);
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains("text 2") && !text.contains("text 3"), "{text}");
         assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());

@@ -12,7 +12,6 @@ use clap::{Arg, ArgMatches, Command};
 use super::input;
 use super::input::own_flags;
 use super::output;
-use super::whole::whole_u32;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
@@ -43,13 +42,7 @@ pub(crate) fn command() -> Command {
                 .value_name("TYPE")
                 .help("Dataset type [default: found out]"),
         )
-        .arg(
-            Arg::new("block-size")
-                .long("block-size")
-                .value_name("TOKENS")
-                .value_parser(whole_u32(1))
-                .help("Tokens of a hash block [default: that of the type]"),
-        )
+        .arg(input::block_size_argument())
         .arg(input::columns_argument())
         .arg(Arg::new("output").long("output-file").value_name("FILE").help("Write the report as JSON, too"))
         .arg(
@@ -69,13 +62,7 @@ pub(crate) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
-    match report(matches) {
-        Ok(()) => ExitStatus::Success,
-        Err(Failure { text: message, status }) => {
-            print::err(&format!("error: {}\n", redact_text(&message)));
-            status
-        }
-    }
+    report(matches).map_or_else(Failure::tell, |()| ExitStatus::Success)
 }
 
 fn report(matches: &ArgMatches) -> Result<(), Failure> {

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use aiperf_config::{InputColumns, redact_text};
-use aiperf_dataset::{CHECK_THE_PATH, Dataset, DatasetError, Place, RawRecords, Survey, format};
-use aiperf_report::AtomicFile;
+use aiperf_dataset::{Dataset, DatasetError, Place, RawRecords, Survey, check_the_path, format};
+use aiperf_report::{AtomicFile, Patience};
 use aiperf_synthesize::anonymize::{AnonymizeError, Anonymizer, Request, Totals};
 use aiperf_tokenize::Tokenizer;
 use aiperf_types::{Content, Conversation};
@@ -18,8 +18,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::value::RawValue;
 
 use super::input;
+use super::interrupt::Interrupt;
 use super::output::{self, STDOUT};
-use super::patience::Patience;
 use super::whole::whole_u32;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
@@ -79,13 +79,7 @@ pub(crate) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
-    match anonymize(matches) {
-        Ok(()) => ExitStatus::Success,
-        Err(Failure { text: message, status }) => {
-            print::err(&format!("error: {message}\n"));
-            status
-        }
-    }
+    anonymize(matches).map_or_else(Failure::tell, |()| ExitStatus::Success)
 }
 
 fn anonymize(matches: &ArgMatches) -> Result<(), Failure> {
@@ -138,24 +132,26 @@ fn write(
         print::err(&format!("warning: the chat template of the tokenizer is not used: {fault}\n"));
     }
     let broken = |error: &io::Error| output::broken(output::shown(output), error);
-    let mut file = if output == STDOUT {
-        None
-    } else {
-        Some(AtomicFile::create(output).map_err(|error| broken(&error))?)
-    };
     let mut stdout = output::stdout();
+    let (interrupt, mut file) = if output == STDOUT {
+        (None, None)
+    } else {
+        let interrupt = Interrupt::new();
+        (Some(interrupt), Some(AtomicFile::create(output).map_err(|error| broken(&error))?))
+    };
+    let mut out: Box<dyn Write + '_> = match (&interrupt, &mut file) {
+        (Some(interrupt), Some(file)) => Box::new(interrupt.writer(file)),
+        _ => Box::new(&mut stdout),
+    };
     let mut job = Job {
         path,
         anonymizer: Anonymizer::new(tokenizer, block_size),
-        out: match &mut file {
-            Some(file) => file,
-            None => &mut stdout,
-        },
+        out: &mut *out,
         broken: &broken,
         closed: false,
         skip_media: matches.get_flag("skip-media"),
         skipped: 0,
-        patience: Patience::new(),
+        patience: print::patience(),
     };
     let written = match &source {
         Source::Raw(records) => job.raw(records),
@@ -165,9 +161,11 @@ fn write(
     if job.closed {
         return Ok(());
     }
+    interrupt.as_ref().map_or(Ok(()), Interrupt::check)?;
     written?;
     let (totals, skipped) = (job.anonymizer.totals(), job.skipped);
     drop(job);
+    drop(out);
     if totals.rows == 0 {
         return Err(Failure::usage(format!(
             "{}: no request with text{}; nothing was written",
@@ -228,7 +226,7 @@ fn data(
 fn unreadable(path: &Path, error: &DatasetError) -> Failure {
     let shown = redact_text(&path.display().to_string());
     Failure::usage(match error {
-        DatasetError::Missing { .. } => format!("{shown} does not exist; {CHECK_THE_PATH}"),
+        DatasetError::Missing { .. } => format!("{shown} does not exist; {}", check_the_path(path)),
         DatasetError::Unreadable { reason, .. } => format!("cannot read {shown}: {reason}"),
         DatasetError::Invalid(invalid) => format!(
             "{}{} breaks a rule of its type; aiperf validate says which (and may quote it)",

@@ -8,6 +8,7 @@ use aiperf_dataset::{Dataset, DatasetError, OpenContext, Survey, detect, first_r
 
 use clap::{Arg, ArgAction, ArgMatches};
 
+use super::whole::whole_u32;
 use crate::print;
 use crate::similar::closest;
 
@@ -35,6 +36,15 @@ pub(super) fn file(
     };
     let detected = declared.is_none();
     Ok(FileDataset { block_size, detected, columns, ..FileDataset::new(path, format) })
+}
+
+/// The argument that says how large a hash block is.
+pub(super) fn block_size_argument() -> Arg {
+    Arg::new("block-size")
+        .long("block-size")
+        .value_name("TOKENS")
+        .value_parser(whole_u32(1))
+        .help("Tokens of a hash block [default: that of the type]")
 }
 
 /// The argument that says which columns hold which fields.

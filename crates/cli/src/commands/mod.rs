@@ -9,7 +9,6 @@ mod input;
 mod interrupt;
 pub mod mock_server;
 mod output;
-mod patience;
 pub mod plugins;
 pub mod profile;
 pub mod synthesize;

@@ -43,13 +43,7 @@ pub(crate) fn command() -> Command {
                 .value_parser(whole_u32(0))
                 .help("Errors to show; all are counted"),
         )
-        .arg(
-            Arg::new("block-size")
-                .long("block-size")
-                .value_name("TOKENS")
-                .value_parser(whole_u32(1))
-                .help("Tokens of a hash block [default: that of the type]"),
-        )
+        .arg(input::block_size_argument())
         .arg(input::columns_argument())
         .arg(
             Arg::new("format")

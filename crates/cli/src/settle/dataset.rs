@@ -1,4 +1,4 @@
-//! What is sent, and whether it is sent on a recorded schedule.
+//! What is sent.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use aiperf_source::Ask;
 
 use super::endpoint::duration;
 use super::{
-    DatasetProbe, Note, agents, lengths, media, public, rankings, refuse_all, replay, synthesis, synthetic,
+    DatasetProbe, Note, agents, lengths, media, public, rankings, refuse_all, replay, schedule, synthesis,
+    synthetic,
 };
 use crate::commands::common_names;
 use crate::remote;
@@ -38,9 +39,6 @@ pub(super) const SYNTHETIC_ONLY: [&str; 14] = [
 
 /// The flag that says which columns hold which fields.
 pub(super) const COLUMNS: &str = "--input-columns";
-
-pub(super) const OFFSETS: [&str; 3] =
-    ["--fixed-schedule-auto-offset", "--fixed-schedule-start-offset", "--fixed-schedule-end-offset"];
 
 pub(super) const MEDIA_BATCHES: [&str; 3] =
     ["--image-batch-size", "--audio-batch-size", "--video-batch-size"];
@@ -142,7 +140,7 @@ fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {
     )?;
     refuse_all(
         typed,
-        &OFFSETS,
+        &schedule::OFFSETS,
         "needs a fixed schedule",
         "add --input-file with a trace that has times, or drop it",
     )?;
@@ -185,8 +183,8 @@ fn file(
     let pool_batch = pool_batch(typed, format, &path, is_folder)?;
     let replay = replay::settle(typed, format, declared.is_some(), tuning, notes)?;
     let agents = agents::settle(typed, format, declared.is_some(), tuning, notes)?;
-    let looked = Looked { path: &path, format, columns: &columns, detected, probe };
-    let mut schedule = schedule(typed, looked, agents.think_time_only, notes)?;
+    let looked = schedule::Looked { path: &path, format, columns: &columns, detected, probe };
+    let mut schedule = schedule::settle(typed, looked, agents.think_time_only, notes)?;
     if schedule.is_none() {
         replay::without_schedule(typed, &replay, notes);
     }
@@ -194,7 +192,7 @@ fn file(
         // The offset is recorded time, the schedule is that of the replay.
         schedule.zero_ms = schedule.zero_ms.map(|zero| synthesis.scaled(zero) / replay.speedup);
         let promoted = *promoted;
-        refuse_sampling(typed, sampling)?;
+        schedule::refuse_sampling(typed, sampling)?;
         if promoted {
             notes.push(Note::info(format!(
                 "{} ({}) has recorded times: requests are sent on them; --no-fixed-schedule ignores the times",
@@ -203,7 +201,7 @@ fn file(
             )));
         }
     }
-    let window = if schedule.is_some() { window(typed) } else { (None, None) };
+    let window = if schedule.is_some() { schedule::window(typed) } else { (None, None) };
     let file = FileDataset {
         path,
         format,
@@ -217,6 +215,7 @@ fn file(
             .map(to_u32(typed, "--isl-block-size"))
             .transpose()?,
         ignore_trace_delays: typed.is_on("--ignore-trace-delays"),
+        no_schedule: typed.is_on("--no-fixed-schedule"),
         uuid_and_strip: typed.is_on("--uuid-and-strip"),
         window,
         pool_batch,
@@ -235,20 +234,6 @@ fn columns(typed: &Typed) -> Result<InputColumns, UsageError> {
             format!("write {COLUMNS} FIELD=COLUMN,FIELD=COLUMN, each field and each column once"),
         )
     })
-}
-
-/// A fixed schedule has an order of its own.
-pub(super) fn refuse_sampling(typed: &Typed, sampling: Sampling) -> Result<(), UsageError> {
-    if sampling == Sampling::Sequential {
-        return Ok(());
-    }
-    Err(UsageError::combination(
-        format!(
-            "{} does not go with a fixed schedule, which plays every conversation once in its order",
-            typed.name("--dataset-sampling-strategy")
-        ),
-        "drop it, or add --no-fixed-schedule",
-    ))
 }
 
 /// Refuses the options that a format cannot follow, and says which have no effect.
@@ -291,12 +276,6 @@ pub(super) fn check_options(
         ));
     }
     Ok(())
-}
-
-/// The part of the recorded times that is played, ms.
-pub(super) fn window(typed: &Typed) -> (Option<f64>, Option<f64>) {
-    let offset = |flag| typed.count(flag).map(|ms| ms as f64);
-    (offset("--fixed-schedule-start-offset"), offset("--fixed-schedule-end-offset"))
 }
 
 /// Draws of a random pool; conversations to load otherwise.
@@ -378,7 +357,7 @@ fn local_path(typed: &Typed, text: &str, declared: Option<FileFormat>) -> Result
                 Some(format) => format!("{name} {text} ({}): it does not exist", format.name()),
                 None => format!("{name} {text}: it does not exist"),
             },
-            fix: Some(aiperf_dataset::CHECK_THE_PATH.into()),
+            fix: Some(aiperf_dataset::check_the_path(&path).into()),
         },
         _ => UsageError::Input { what: format!("{name} {text}: cannot read it: {error}"), fix: None },
     })?;
@@ -422,133 +401,6 @@ fn pool_batch(
         ));
     }
     Ok(batch)
-}
-
-/// A data file of a known format.
-#[derive(Clone, Copy)]
-struct Looked<'a> {
-    path: &'a Path,
-    format: FileFormat,
-    columns: &'a InputColumns,
-    /// Whether its first record makes a fixed schedule, where the format was found by looking at it.
-    detected: Option<bool>,
-    probe: &'a dyn DatasetProbe,
-}
-
-/// The fixed schedule, if there is one, and whether the file made it so.
-fn schedule(
-    typed: &Typed,
-    Looked { path, format, columns, detected, probe }: Looked<'_>,
-    think_time_only: bool,
-    notes: &mut Vec<Note>,
-) -> Result<Option<(FixedSchedule, bool)>, UsageError> {
-    let asked = asks_for_schedule(typed)?;
-    let opted_out = typed.is_on("--no-fixed-schedule");
-    let ignored = typed.is_on("--ignore-trace-delays");
-    let unreadable = |what| UsageError::Input { what, fix: None };
-    let mut promoted = false;
-    if asked {
-        let timing = probe.recorded_times(path, format, columns).map_err(unreadable)?;
-        if !timing.timestamp {
-            return Err(UsageError::combination(
-                format!(
-                    "--fixed-schedule needs recorded times: the first record of {} ({}) has no timestamp{}",
-                    path.display(),
-                    format.name(),
-                    if timing.delay { ", only a delay" } else { "" }
-                ),
-                "drop --fixed-schedule, or use a file whose records have a timestamp",
-            ));
-        }
-    } else if !opted_out && !ignored && !think_time_only {
-        promoted = if let Some(timed) = detected {
-            timed
-        } else {
-            let timing = probe.first_record_timing(path, format, columns).map_err(unreadable)?;
-            timing.promotes && timing.timestamp
-        };
-        let entry = aiperf_dataset::format(format);
-        if entry.timed
-            && !entry.promotes
-            && probe.first_record_timing(path, format, columns).map_err(unreadable)?.timestamp
-        {
-            notes.push(Note::warning(format!(
-                "{} ({}) has recorded times, and they are not used: --fixed-schedule sends on them, --no-fixed-schedule \
-                 says that this is meant",
-                redact_text(&path.display().to_string()),
-                format.name()
-            )));
-        }
-    }
-    if !asked && !promoted {
-        refuse_all(
-            typed,
-            &OFFSETS,
-            "needs a fixed schedule",
-            "add --fixed-schedule, with a file whose records have a timestamp, or drop it",
-        )?;
-        return Ok(None);
-    }
-    let origin = format!("{} ({})", path.display(), format.name());
-    Ok(Some((planned(typed, promoted.then_some(&*origin))?, promoted)))
-}
-
-/// Whether a fixed schedule is asked for.
-pub(super) fn asks_for_schedule(typed: &Typed) -> Result<bool, UsageError> {
-    let asked = typed.is_on("--fixed-schedule");
-    for other in ["--no-fixed-schedule", "--ignore-trace-delays"] {
-        if asked && typed.is_on(other) {
-            return Err(UsageError::combination(
-                format!("--fixed-schedule and {other} exclude each other"),
-                "keep one of them",
-            ));
-        }
-    }
-    Ok(asked)
-}
-
-/// The schedule of recorded times; `promoted` names the data that made it so without being asked.
-pub(super) fn planned(typed: &Typed, promoted: Option<&str>) -> Result<FixedSchedule, UsageError> {
-    let paced =
-        ["--request-rate", "--arrival-pattern", "--arrival-smoothness", "--request-rate-ramp-duration"];
-    if let Some(flag) = paced.into_iter().find(|flag| typed.has(flag)) {
-        let flag = typed.name(flag);
-        return Err(if let Some(origin) = promoted {
-            UsageError::combination(
-                format!("{flag} conflicts with the recorded times of {origin}, which make a fixed schedule"),
-                format!("add --no-fixed-schedule to ignore the times, or drop {flag}"),
-            )
-        } else {
-            UsageError::combination(
-                format!("{flag} and --fixed-schedule exclude each other: recorded times pace the requests"),
-                format!("drop {flag}, or replace --fixed-schedule by --no-fixed-schedule"),
-            )
-        });
-    }
-    let start = typed.count("--fixed-schedule-start-offset");
-    let end = typed.count("--fixed-schedule-end-offset");
-    let auto = typed.switch("--fixed-schedule-auto-offset");
-    if auto == Some(true) && start.is_some() {
-        return Err(UsageError::combination(
-            "--fixed-schedule-auto-offset and --fixed-schedule-start-offset exclude each other: both say where the \
-             schedule starts",
-            "keep one of them",
-        ));
-    }
-    if let (Some(start), Some(end)) = (start, end)
-        && start > end
-    {
-        return Err(UsageError::combination(
-            format!("--fixed-schedule-start-offset {start} lies after --fixed-schedule-end-offset {end}"),
-            "swap them",
-        ));
-    }
-    let zero_ms = match (start, auto) {
-        (Some(start), _) => Some(start as f64),
-        (None, Some(false)) => Some(0.0),
-        (None, _) => None,
-    };
-    Ok(FixedSchedule { zero_ms })
 }
 
 fn osl(typed: &Typed, kind: EndpointKind, notes: &mut Vec<Note>) -> Result<Option<Normal>, UsageError> {

@@ -16,6 +16,7 @@ mod public;
 mod rankings;
 mod replay;
 mod runtime;
+mod schedule;
 mod sizes;
 mod synthesis;
 mod synthetic;

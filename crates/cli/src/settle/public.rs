@@ -9,8 +9,9 @@ use aiperf_config::{
 use aiperf_dataset::public::{Place, PublicSet, Reading, Setting, find, sets};
 use aiperf_source::{HubReference, Reference};
 
-use super::dataset::{self, MEDIA_BATCHES, OFFSETS, SYNTHETIC_ONLY};
+use super::dataset::{self, MEDIA_BATCHES, SYNTHETIC_ONLY};
 use super::phases::DEFAULT_REQUESTS;
+use super::schedule::{self, OFFSETS};
 use super::{Note, agents, media, rankings, refuse_all, replay, synthesis};
 use crate::typed::Typed;
 use crate::usage::UsageError;
@@ -78,9 +79,9 @@ pub(super) fn settle(
             ));
         }
     }
-    let mut schedule = if dataset::asks_for_schedule(typed)? {
-        dataset::refuse_sampling(typed, sampling)?;
-        Some(dataset::planned(typed, None)?)
+    let mut schedule = if schedule::asks_for_schedule(typed)? {
+        schedule::refuse_sampling(typed, sampling)?;
+        Some(schedule::planned(typed, None)?)
     } else {
         refuse_all(typed, &OFFSETS, "needs a fixed schedule", "add --fixed-schedule, or drop it")?;
         None
@@ -159,7 +160,7 @@ fn trace_file(
         detected: false,
         entries: typed.count("--num-dataset-entries"),
         ignore_trace_delays: typed.is_on("--ignore-trace-delays"),
-        window: if scheduled { dataset::window(typed) } else { (None, None) },
+        window: if scheduled { schedule::window(typed) } else { (None, None) },
         replay: replay::settle(typed, format, true, tuning, notes)?,
         synthesis: synthesis::settle(typed, entry)?,
         agents: agents::settle(typed, format, true, tuning, notes)?,

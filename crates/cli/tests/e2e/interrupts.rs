@@ -106,6 +106,23 @@ fn milliseconds_from_the_second_signal_to_the_end() -> u64 {
     after_ms
 }
 
+/// What was never sent is made after the run, for `inputs.json` alone: that is said, and a signal ends it.
+#[test]
+fn a_signal_after_the_run_ends_the_making_of_what_was_never_sent() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2")]);
+    let flags = "--request-count 2 --isl 16 --num-dataset-entries 1e8 --ui simple";
+    let live = Live::start(&mut place.profile(&mock.url(), flags));
+    live.await_err(" of 100000000 conversations are in inputs.json");
+    live.signal(Signal::INT);
+    let ran = live.end().with_code(0);
+    assert!(ran.err.contains("inputs.json holds the first "), "{}", ran.err);
+    let results = place.results();
+    results.assert_complete(false);
+    assert!(results.json("inputs.json")["data"].as_array().unwrap().len() > 2);
+    assert!(!results.files().iter().any(|name| name.contains(".tmp")), "{:?}", results.files());
+}
+
 /// A run that is killed ends without a word: nothing beside its records may be those of the run before.
 #[test]
 fn a_killed_run_leaves_no_file_of_the_run_before_it() {

@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::support::interrupted;
+
 fn aiperf(arguments: &[&str], directory: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_aiperf"))
         .env_clear()
@@ -266,26 +268,7 @@ fn what_is_wrong_is_said_in_one_line_before_anything_is_written() {
 #[test]
 fn an_interrupt_leaves_no_half_written_folder() {
     let directory = tempfile::tempdir().unwrap();
-    let child = Command::new(env!("CARGO_BIN_EXE_aiperf"))
-        .env_clear()
-        .args(["synthesize", "agentic-code", "--num-sessions", "1000000"])
-        .current_dir(directory.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The folder is made once signals are heard.
-    while folders(directory.path()).is_empty() {
-        std::thread::yield_now();
-    }
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.ends_with("error: interrupted; nothing was left behind\n"), "{said}");
-    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    interrupted(&["synthesize", "agentic-code", "--num-sessions", "1000000"], directory.path());
 }
 
 #[test]

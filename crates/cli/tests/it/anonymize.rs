@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::support::interrupted;
+
 fn aiperf(arguments: &[&str], directory: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_aiperf"))
         .env_clear()
@@ -391,4 +393,16 @@ fn each_entry_of_a_pool_is_taken_once() {
     ];
     let rows = rows("random_pool", &lines(&pool), &[]);
     assert_eq!(rows.len(), 3, "{rows:?}");
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let row = format!("{}\n", json!({"text": "qzxwvkjh ".repeat(20)}));
+    std::fs::write(directory.path().join("in.jsonl"), row.repeat(200_000)).unwrap();
+    let said = interrupted(
+        &["anonymize", "in.jsonl", "--custom-dataset-type", "single_turn", "--output", "out.jsonl"],
+        directory.path(),
+    );
+    assert_clean(&said);
 }

@@ -306,6 +306,56 @@ fn rows_of_a_table_that_are_skipped_are_told() {
 }
 
 #[test]
+fn a_first_event_without_a_time_is_told_by_every_command_with_what_follows_from_it() {
+    let round = |index: u32, time: &str| {
+        format!(
+            "{{\"session_id\":\"a\",\"round_index\":{index},\"input_tokens_total\":64,\"prefix_tokens\":0,\
+             \"newly_append_tokens\":64,\"output_tokens\":4,\"timing_events\":[{{\"event_type\":\"user_message\"{time}}},\
+             {{\"event_type\":\"text\",\"timestamp\":\"2026-03-01T09:00:0{index}Z\"}}]}}\n"
+        )
+    };
+    let timed = ",\"timestamp\":\"2026-03-01T09:00:00Z\"";
+    let folder = written(&[("t.jsonl", &(round(1, "") + &round(2, timed)))]);
+    for (code, said) in judged(folder.path(), "t.jsonl", "tracelab") {
+        assert_eq!(code, Some(0), "{said}");
+        let told = "t.jsonl:1: field `timing_events[0].timestamp`: the first record has no time";
+        assert_eq!(said.matches(told).count(), 1, "{said}");
+        assert!(
+            said.contains("without their recorded schedule") && said.contains("--no-fixed-schedule"),
+            "{said}"
+        );
+    }
+    let meant =
+        [PLAYED, &["--input-file", "t.jsonl", "--no-fixed-schedule", "--artifact-dir", "out"]].concat();
+    let said = text(&run(&meant, folder.path()).stderr);
+    assert!(!said.contains("the first record has no time"), "{said}");
+}
+
+#[test]
+fn standard_input_is_refused_by_every_command_with_the_reason_and_what_to_do() {
+    const WHY: &str =
+        "standard input is not read, for data is read more than once: save it to a file and name that";
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, code) in [
+        (&["validate", "auto", "-"][..], 1),
+        (&["validate", "single_turn", "-"], 1),
+        (&["analyze-trace", "-"], 1),
+        (&["anonymize", "-", "--output", "o.jsonl"], 2),
+        (&[PLAYED, &["--input-file", "-"]].concat()[..], 2),
+        (&[PLAYED, &["--input-file", "-", "--custom-dataset-type", "single_turn"]].concat()[..], 2),
+    ] {
+        let output = run(arguments, folder.path());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(WHY), "{arguments:?}: {said}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{arguments:?}");
+    }
+    // A file may have this name.
+    std::fs::write(folder.path().join("-"), "{\"text\":\"hi\"}\n").unwrap();
+    assert_eq!(run(&["validate", "auto", "-"], folder.path()).status.code(), Some(0));
+}
+
+#[test]
 fn two_columns_of_one_name_are_refused() {
     let folder = written(&[("t.csv", "Timestamp,Request tokens,Response tokens,Request tokens\n0,5,5,6\n")]);
     for (_, said) in judged(folder.path(), "t.csv", "burst_gpt_trace") {

@@ -1,6 +1,7 @@
 //! Shared by the tests.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use aiperf_cli::environment::Environment;
 use aiperf_cli::settle::{self, DatasetProbe, Found, Settled, Timing};
@@ -69,4 +70,32 @@ pub(crate) fn words(line: &str) -> Vec<String> {
 pub(crate) fn settle_line(line: &str) -> Result<Settled, UsageError> {
     let words = words(line);
     settle(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Runs a command that makes something in `directory` and interrupts it as soon as that is there; what it said. Nothing
+/// new is left.
+pub(crate) fn interrupted(arguments: &[&str], directory: &Path) -> String {
+    let entries = || std::fs::read_dir(directory).unwrap().count();
+    let before = entries();
+    let child = Command::new(env!("CARGO_BIN_EXE_aiperf"))
+        .env_clear()
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Something is made once signals are heard.
+    while entries() == before {
+        std::thread::yield_now();
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.ends_with("error: interrupted; nothing was left behind\n"), "{said}");
+    assert_eq!(entries(), before);
+    said
 }

@@ -5,6 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::support::interrupted;
+
 fn aiperf(arguments: &[&str], directory: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_aiperf"))
         .env_clear()
@@ -99,6 +101,18 @@ fn a_file_that_is_there_is_replaced_only_with_force() {
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
     assert_eq!(trace(&["--output", "t.jsonl", "--force"], directory.path()).status.code(), Some(0));
     assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1000);
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_and_the_file_that_was_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.jsonl");
+    std::fs::write(&path, "mine").unwrap();
+    interrupted(
+        &["synthesize", "trace", "--num-requests", "2e6", "--output", "t.jsonl", "--force"],
+        directory.path(),
+    );
+    assert_eq!(std::fs::read(&path).unwrap(), b"mine");
 }
 
 #[test]

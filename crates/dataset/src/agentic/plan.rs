@@ -74,6 +74,9 @@ pub(super) struct Counts {
     empty: u64,
     orphans: u64,
     raised: u64,
+    /// Requests that lie before the one that is listed before them, and where the first is.
+    back: u64,
+    first_back: String,
     /// Traces that were looked at.
     pub(super) traces: u64,
     pub(super) longest_delay_ms: f64,
@@ -87,7 +90,27 @@ impl Counts {
             (self.too_long, Note::ContextTooLong { traces: self.too_long }),
             (self.orphans, Note::AgentsWithoutParent { agents: self.orphans }),
         ];
-        all.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note).collect()
+        let mut notes: Vec<Note> =
+            all.into_iter().filter(|(count, _)| *count > 0).map(|(_, note)| note).collect();
+        if self.back > 0 {
+            notes.push(Note::TimesGoBack { requests: self.back, first: self.first_back.clone() });
+        }
+        notes
+    }
+
+    /// Counts requests that are not listed in the order of their times.
+    fn order(&mut self, trace: &Trace) {
+        let mut latest = f64::NEG_INFINITY;
+        for (item, outer) in trace.items.iter().zip(0..) {
+            let Item::Request(request) = item else { continue };
+            if request.at < latest {
+                if self.back == 0 {
+                    self.first_back = place_of(trace, outer, None).of(&trace.file);
+                }
+                self.back += 1;
+            }
+            latest = latest.max(request.at);
+        }
     }
 
     pub(super) fn nothing_left(&self, path: &str) -> DatasetError {
@@ -142,6 +165,7 @@ impl Planned {
             counts.too_long += 1;
             return Ok(());
         }
+        counts.order(&trace);
         let trace = Arc::new(trace);
         let mut main: Vec<(u32, Request)> = Vec::new();
         let mut agents: Vec<(u32, &Agent)> = Vec::new();

@@ -15,8 +15,9 @@ use crate::agentic;
 use crate::identity::Identity;
 use crate::index::IDENTITY_RECORDS;
 use crate::json::{self, Fault};
+use crate::look::Look;
 use crate::open::{Opening, Sources};
-use crate::source::Records;
+use crate::source::{Records, SourceFile};
 use crate::{Dataset, DatasetError, Note};
 
 pub(crate) const FORMAT: Format = Format {
@@ -79,7 +80,8 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     let mut sessions: Vec<Session> = Vec::new();
     let mut by_id: HashMap<String, usize> = HashMap::new();
     let mut identity = Identity::default();
-    let (mut records, mut undated) = (Records::new(file)?, 0);
+    let mut records = Records::new(file)?;
+    let (mut undated, mut untimed) = (Passed::default(), Passed::default());
     let mut count = 0;
     while let Some(record) = records.next(file)? {
         count += 1;
@@ -103,9 +105,10 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
         };
         let Some(row) = row else { continue };
         let Some(round) = row.round else {
-            undated += 1;
+            undated.add(1, record.number);
             continue;
         };
+        untimed.add(row.untimed, record.number);
         let number = *by_id.entry(row.session.clone()).or_insert_with(|| {
             sessions.push(Session::new(row.session.clone(), row.owner.clone(), row.is_codex, place));
             sessions.len() - 1
@@ -123,6 +126,46 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     }
     let agents = &opening.file.agents;
     let traces = assemble::traces(sessions, agents, opening.block_size(), &identity.finish(), &file.path)?;
-    let undated = (undated > 0).then_some(Note::Undated { rounds: undated });
-    agentic::open(opening, traces.into_iter().map(Ok), undated)
+    let mut notes = Vec::new();
+    if let Some((rounds, first)) = undated.told(file) {
+        notes.push(Note::Undated { rounds, first });
+    }
+    if let Some((events, first)) = untimed.told(file) {
+        notes.push(Note::EventsWithoutTime { events, first });
+    }
+    notes.extend(first_without_time(&opening, file)?);
+    agentic::open(opening, traces.into_iter().map(Ok), notes)
+}
+
+/// What was passed over.
+#[derive(Default)]
+struct Passed {
+    count: u64,
+    /// Line of the first.
+    first: u64,
+}
+
+impl Passed {
+    fn add(&mut self, count: u64, line: u64) {
+        if self.count == 0 {
+            self.first = line;
+        }
+        self.count += count;
+    }
+
+    /// How many, and where the first is; nothing where there is none.
+    fn told(&self, file: &SourceFile) -> Option<(u64, String)> {
+        (self.count > 0).then(|| (self.count, file.place(self.first).of(&file.path)))
+    }
+}
+
+/// What is to be said where the first event of the first round has no time: rounds have.
+fn first_without_time(opening: &Opening<'_>, file: &SourceFile) -> Result<Option<Note>, DatasetError> {
+    if !opening.goes_by_first_time() {
+        return Ok(None);
+    }
+    let look = Look::named(&file.path, &opening.file.columns)?;
+    let is_timed = look.record().is_none() || (opening.format.times)(&look).timestamp;
+    Ok((!is_timed)
+        .then(|| Note::first_without_time(&file.path, &file.place(look.line), "timing_events[0].timestamp")))
 }

@@ -71,7 +71,7 @@ fn open_rows(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
             }
         }
     });
-    agentic::open(opening, traces, None)
+    agentic::open(opening, traces, Vec::new())
 }
 
 fn is_trace_file(file: &std::path::Path) -> bool {
@@ -120,5 +120,5 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
     if let Some(survey) = survey {
         survey.count(files.len() as u64);
     }
-    agentic::open(opening, traces.into_iter().map(Ok), None)
+    agentic::open(opening, traces.into_iter().map(Ok), Vec::new())
 }

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow_array::RecordBatch;
 
 use super::aside::Aside;
+use super::guard::damaged;
 use super::readers::{Key, Readers};
-use super::table::{Reader, Table, damaged};
+use super::table::{Reader, Table};
 use crate::{DatasetError, Note};
 
 /// Decoded bytes that are kept at most, apart from the batch just asked for.

@@ -1,8 +1,6 @@
 //! One columnar file: its schema, its rows in order, and what is needed to read any of them.
 
-use std::cell::Cell;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +18,7 @@ use parquet::file::metadata::page_index::PageIndexProvider;
 
 use super::bytes::FileBytes;
 use super::costs::Costs;
+use super::guard::{damaged, guarded};
 use super::ipc::ArrowFile;
 use super::pages::Pages;
 use super::types;
@@ -479,32 +478,4 @@ impl Iterator for Batches {
             Err(error) => Some(Err(error)),
         }
     }
-}
-
-pub(super) fn damaged(path: &Path, what: &str) -> DatasetError {
-    DatasetError::Unreadable {
-        path: path.to_owned(),
-        reason: format!("damaged or unusual parquet data ({what}); fetch or write the file again"),
-    }
-}
-
-thread_local! {
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether a panic of this thread would be caught here and told as the error of a damaged file: a panic hook has
-/// nothing to say or do then.
-pub fn panic_is_caught() -> bool {
-    GUARDED.get()
-}
-
-/// The decoders panic on some damaged files; that is an error like any other.
-pub(crate) fn guarded<T>(
-    path: &Path,
-    work: impl FnOnce() -> Result<T, DatasetError>,
-) -> Result<T, DatasetError> {
-    let outer = GUARDED.replace(true);
-    let result = catch_unwind(AssertUnwindSafe(work));
-    GUARDED.set(outer);
-    result.unwrap_or_else(|_| Err(damaged(path, "the decoder gave up")))
 }

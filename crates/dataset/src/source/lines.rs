@@ -129,7 +129,12 @@ impl Lines {
                     format!("the line is longer than {} MiB; is this a JSONL file?", LONGEST_LINE >> 20),
                 ));
             }
-            self.buffer.resize(self.filled * 2, 0);
+            // One byte beyond the end of the file tells that it is the end.
+            let most = file.size(self.handle.as_ref()).map_or(usize::MAX, |size| {
+                usize::try_from(size.saturating_sub(self.base) + 1).unwrap_or(usize::MAX)
+            });
+            self.buffer.reserve_exact((self.filled * 2).min(most).max(self.filled + 1) - self.filled);
+            self.buffer.resize(self.buffer.capacity(), 0);
         }
         let offset = self.base + self.filled as u64;
         let count = file

@@ -234,13 +234,7 @@ impl Settings {
                 }
             }
             "embedding-dim" => self.embedding_dim = values::integer(name, value, 1, 1 << 20)? as usize,
-            "models" => {
-                let models: Vec<String> = value.split(':').map(str::to_owned).collect();
-                if models.iter().any(String::is_empty) {
-                    return Err(values::refuse(name, value));
-                }
-                self.models = models;
-            }
+            "models" => self.models = values::models(name, value)?,
             "plan" => {
                 self.plan = Plan::parse(value)
                     .map_err(|element| SettingsError::BadPlan { element, known: names::faults() })?;

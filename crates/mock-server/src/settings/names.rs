@@ -85,9 +85,10 @@ pub(super) const NAMES: &[Name] = &[
     row(
         "models",
         "NAMES",
-        "model names joined by `:`",
+        "model names joined by `:` or by `,`",
         None,
-        "Models that are served, joined by `:`; any other gets 404. Without it any model is served",
+        "Models that are served, joined by `:` or, where a name has one, by `,`: `llama3:8b,phi3:mini`, and `llama3:8b,` \
+         for a single one; any other gets 404. Without it any model is served",
     ),
     row(
         "plan",

@@ -65,6 +65,20 @@ fn values_are_percent_decoded() {
 }
 
 #[test]
+fn names_of_models_may_have_colons_where_commas_part_them() {
+    for (text, names) in [
+        ("llama3:8b,phi3:mini", &["llama3:8b", "phi3:mini"][..]),
+        ("llama3:8b,", &["llama3:8b"]),
+        ("a,b:c,", &["a", "b:c"]),
+        ("llama3%3A8b%2C", &["llama3:8b"]),
+        ("llama3:8b", &["llama3", "8b"]),
+        ("a", &["a"]),
+    ] {
+        assert_eq!(url(&format!("models={text}")).unwrap().models, names, "{text}");
+    }
+}
+
+#[test]
 fn what_a_mock_url_may_not_have_is_named() {
     for (text, named) in [
         ("mock:", "`//` is missing"),
@@ -113,7 +127,7 @@ fn values_are_refused_with_the_allowed_form() {
         ("spec-decode", &["1", "yes", "TRUE", ""], "`true` or `false`"),
         ("usage", &["EXACT", "", "none"], "`estimate`"),
         ("embedding-dim", &["0", "x"], "1048576"),
-        ("models", &["", "a::b"], "joined by `:`"),
+        ("models", &["", "a::b", ",", "a,,b", ",a", "a,,"], "joined by `:`"),
         ("plan", &["", "ok:nope", "ok*0"], "midstream_error"),
         ("stall", &["uniform:1:2", "x"], "`1.5s`"),
         ("idle-timeout", &["off"], "`1.5s`"),

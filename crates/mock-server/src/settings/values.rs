@@ -24,6 +24,19 @@ pub(super) fn boolean(name: &'static Name, value: &str) -> Result<bool, Settings
     value.parse().map_err(|_| refuse(name, value))
 }
 
+/// Names joined by commas, one of which may stand at the end; without any comma, by colons.
+pub(super) fn models(name: &'static Name, value: &str) -> Result<Vec<String>, SettingsError> {
+    let names: Vec<&str> = match value.strip_suffix(',') {
+        Some(names) => names.split(',').collect(),
+        None if value.contains(',') => value.split(',').collect(),
+        None => value.split(':').collect(),
+    };
+    if names.iter().any(|name| name.is_empty()) {
+        return Err(refuse(name, value));
+    }
+    Ok(names.into_iter().map(str::to_owned).collect())
+}
+
 pub(super) fn path(name: &'static Name, value: &str) -> Result<PathBuf, SettingsError> {
     if value.is_empty() { Err(refuse(name, value)) } else { Ok(PathBuf::from(value)) }
 }

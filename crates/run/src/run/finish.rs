@@ -5,20 +5,21 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use aiperf_clock::now;
-use aiperf_config::{PhaseConfig, RunConfig};
+use aiperf_config::{PhaseConfig, RunConfig, Ui};
 use aiperf_dataset::Dataset;
 use aiperf_load::{PhaseOutcome, StopCause};
 use aiperf_metrics::delivery::{LoadDelivery, Verdict, judge};
 use aiperf_metrics::{Context, Store, Window};
 use aiperf_report::{
-    BranchStats, FileNames, Palette, PhaseResults, RunResults, WrittenFile, console, export_all, remedy,
+    BranchStats, FileNames, Palette, Patience, PhaseResults, RunResults, WrittenFile, console, export_all,
+    remedy,
 };
 use aiperf_types::PhaseKind;
 
 use super::{Run, RunEnd, context};
 use crate::compute::{Shared, origin};
 use crate::delivery::{Used, facts};
-use crate::inputs::Inputs;
+use crate::inputs::{Finished, Inputs};
 use crate::monitor::Monitor;
 use crate::notes;
 use crate::story;
@@ -30,7 +31,7 @@ impl Run<'_> {
         outcomes: &[(&PhaseConfig, PhaseOutcome, Used)],
         monitor: &mut Monitor,
     ) -> RunEnd {
-        let Run { config, dataset, log, engine, ends, pool, mock, models, .. } = self;
+        let Run { config, dataset, log, screen, engine, ends, pool, mock, models, .. } = self;
         engine.stop();
         // Without senders the compute threads end when they have finished what is there.
         drop(ends);
@@ -54,7 +55,8 @@ impl Run<'_> {
             }
             phases.push(phase);
         }
-        let (written, mut failures) = close_files(&shared, dataset.as_ref());
+        let patience = (config.runtime.ui != Ui::None).then(|| Patience::new(screen));
+        let (written, mut failures) = close_files(&shared, dataset.as_ref(), patience);
         let is_signed = [
             ("Inputs JSON", shared.inputs.as_ref().is_some_and(Inputs::is_signed)),
             ("Raw Records", shared.raw_is_signed.load(Ordering::Relaxed)),
@@ -164,7 +166,11 @@ fn results(
 }
 
 /// Closes the files that were written during the run; what they are, and what failed.
-fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec<String>) {
+fn close_files(
+    shared: &Shared,
+    dataset: &dyn Dataset,
+    mut patience: Option<Patience>,
+) -> (Vec<WrittenFile>, Vec<String>) {
     let mut written = Vec::new();
     let mut failures = Vec::new();
     for (sink, label) in [(&shared.records, "Records JSONL"), (&shared.raw, "Raw Records")] {
@@ -180,8 +186,25 @@ fn close_files(shared: &Shared, dataset: &dyn Dataset) -> (Vec<WrittenFile>, Vec
         }
     }
     if let Some(inputs) = &shared.inputs {
-        match inputs.finish(dataset, &shared.format, || shared.control.stopped().is_none()) {
-            Ok(path) => written.push(WrittenFile::whole("Inputs JSON", path)),
+        let wanted = || shared.control.stopped().is_none();
+        let progress = |done, all| {
+            if let Some(patience) = &mut patience {
+                patience.tell(done, all, "conversations are in inputs.json");
+            }
+        };
+        match inputs.finish(dataset, &shared.format, wanted, progress) {
+            Ok(Finished { path, holds, of }) => {
+                if holds < of {
+                    shared.log.info(
+                        "export",
+                        &format!(
+                            "inputs.json holds the first {holds} of {of} conversations: the run was ended before the others \
+                             were made"
+                        ),
+                    );
+                }
+                written.push(WrittenFile::whole("Inputs JSON", path));
+            }
             Err(error) => {
                 failures.push(format!(
                     "Inputs JSON: cannot write inputs.json: {error}; {}",

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use aiperf_tokenize::seed::{Rng as _, Streams, below, stream, unit};
-use serde_json::{Value, json};
 
 use super::cache::{Blocks, CacheStructure, Reuse};
 use super::session::Model;
@@ -50,34 +49,6 @@ pub struct Written {
     pub outcome: Outcome,
     /// The first sessions in blocks.
     pub structure: CacheStructure,
-}
-
-/// What makes the trace again.
-#[derive(Clone, Debug)]
-pub struct Manifest<'a> {
-    /// The seed.
-    pub seed: u64,
-    /// Sessions asked for.
-    pub requested_sessions: u64,
-    /// Sessions in the trace: those asked for and those that take one up again.
-    pub emitted_sessions: u64,
-    /// Where the configuration came from.
-    pub config_name: &'a str,
-    /// The configuration.
-    pub config: &'a Config,
-}
-
-impl Manifest<'_> {
-    /// As it is written.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "seed": self.seed,
-            "num_sessions": self.emitted_sessions,
-            "requested_sessions": self.requested_sessions,
-            "config_name": self.config_name,
-            "generation_params": self.config.to_json(),
-        })
-    }
 }
 
 /// A session that takes up another, waiting for its place.

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use aiperf_config::redact_text;
 use aiperf_dataset::{Converted, DatasetError, PhaseChoice, from_run};
 use aiperf_report::AtomicFile;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
+use super::super::interrupt::Interrupt;
 use super::super::output;
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
@@ -55,10 +55,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
             tell(&converted, folder, &output);
             ExitStatus::Success
         }
-        Err(Failure { text: message, status }) => {
-            print::err(&format!("error: {}\n", redact_text(&message)));
-            status
-        }
+        Err(failure) => failure.tell(),
     }
 }
 
@@ -76,8 +73,12 @@ fn convert(folder: &Path, output: &Path, phase: PhaseChoice) -> Result<Converted
     let raw = raw_records(folder).map_err(Failure::usage)?;
     output::is_not_read("--output", output, std::slice::from_ref(&raw))?;
     let broken = |error: std::io::Error| output::broken(output.display(), &error);
+    let interrupt = Interrupt::new();
     let mut file = AtomicFile::create(output).map_err(broken)?;
-    let converted = from_run(&raw, phase, &mut file, output).map_err(|error| match &error {
+    let converted = from_run(&raw, phase, &mut interrupt.writer(&mut file), output);
+    // Given up, the file is gone.
+    interrupt.check()?;
+    let converted = converted.map_err(|error| match &error {
         DatasetError::Unreadable { path, .. } if path == output => {
             Failure::new(error.to_string(), ExitStatus::Failure)
         }

@@ -10,7 +10,7 @@ use aiperf_synthesize::agentic::{
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
-use super::super::{input, interrupt::Interrupt, output, patience::Patience, whole::whole};
+use super::super::{input, interrupt::Interrupt, output, whole::whole};
 
 use crate::exit::{ExitStatus, Failure};
 use crate::print;
@@ -74,13 +74,7 @@ fn bundled_names() -> String {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
-    match synthesize(matches) {
-        Ok(()) => ExitStatus::Success,
-        Err(Failure { text: message, status }) => {
-            print::err(&format!("error: {message}\n"));
-            status
-        }
-    }
+    synthesize(matches).map_or_else(Failure::tell, |()| ExitStatus::Success)
 }
 
 /// A configuration and where it came from.
@@ -178,7 +172,7 @@ fn write_trace(
     let path = folder.path(TRACE);
     let file = File::create(&path).map_err(|error| folder.cannot_write(&error))?;
     let mut rows = BufWriter::with_capacity(1 << 18, interrupt.writer(file));
-    let mut patience = Patience::new();
+    let mut patience = print::patience();
     let written = synthesis.write(&mut rows, &mut |done| patience.tell(done, sessions, "sessions"));
     drop(patience);
     if written.is_err() {

@@ -1,6 +1,6 @@
 //! `aiperf synthesize trace`: a trace with given arrivals, lengths and reuse of prefixes.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use aiperf_report::AtomicFile;
@@ -9,8 +9,8 @@ use aiperf_synthesize::trace::{Arrivals, Length, Shape, Totals, TraceError, Trac
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use super::super::interrupt::Interrupt;
 use super::super::output::{self, STDOUT};
-use super::super::patience::Patience;
 use super::super::whole::{whole, whole_u32};
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
@@ -58,13 +58,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
-    match synthesize(matches) {
-        Ok(()) => ExitStatus::Success,
-        Err(Failure { text: message, status }) => {
-            print::err(&format!("error: {message}\n"));
-            status
-        }
-    }
+    synthesize(matches).map_or_else(Failure::tell, |()| ExitStatus::Success)
 }
 
 fn shape(matches: &ArgMatches) -> Result<Shape, Failure> {
@@ -126,7 +120,7 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     let requests = shape.requests;
     let synthesis = TraceSynthesis::new(shape).map_err(|error| Failure::usage(error.to_string()))?;
     let broken = |error: &io::Error| output::broken(output, error);
-    let mut patience = Patience::new();
+    let mut patience = print::patience();
     let mut progress = |done| patience.tell(done, requests, "rows");
     let written = if output == STDOUT {
         let mut rows = output::stdout();
@@ -136,8 +130,11 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
             written => written,
         }
     } else {
+        let interrupt = Interrupt::new();
         let mut file = AtomicFile::create(output).map_err(|error| broken(&error))?;
-        let written = synthesis.write(&mut file as &mut dyn Write, &mut progress);
+        let written = synthesis.write(&mut interrupt.writer(&mut file), &mut progress);
+        // Given up, the file is gone.
+        interrupt.check()?;
         if written.is_ok() {
             file.commit().map_err(|error| broken(&error))?;
         }

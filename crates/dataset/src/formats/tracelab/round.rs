@@ -1,5 +1,6 @@
 //! One round: what went in and out, and when.
 
+use crate::agentic::LONGEST_INPUT;
 use crate::json::{self, Fault, Field};
 
 /// A line of the file.
@@ -10,6 +11,8 @@ pub(super) struct Row {
     pub(super) is_codex: bool,
     /// Absent without a time.
     pub(super) round: Option<Round>,
+    /// Events that would count and have no time.
+    pub(super) untimed: u64,
     pub(super) calls: Vec<ToolCall>,
 }
 
@@ -38,9 +41,6 @@ pub(super) struct ToolCall {
     pub(super) took_ms: f64,
 }
 
-/// No model takes more; a prompt beyond this is a slip that would fill the memory.
-const LONGEST_INPUT: i64 = 20_000_000;
-
 /// Reads a line; nothing where it belongs to no session.
 pub(super) fn parse(text: &str) -> Result<Option<Row>, Fault> {
     let [session, index, user, project, provider, model, total, prefix, output, reasoning, events, tools] =
@@ -65,7 +65,7 @@ pub(super) fn parse(text: &str) -> Result<Option<Row>, Fault> {
         return Ok(None);
     };
     let output = count("output_tokens", output)?.saturating_add(count("reasoning_output_tokens", reasoning)?);
-    let span = span(events)?;
+    let (span, untimed) = span(events)?;
     let round = span.map(|(at, end)| -> Result<Round, Fault> {
         Ok(Round {
             at,
@@ -82,28 +82,37 @@ pub(super) fn parse(text: &str) -> Result<Option<Row>, Fault> {
         owner: (string("user", user)?, string("project", project)?),
         is_codex: string("provider", provider)?.as_deref() == Some("codex"),
         round: round.transpose()?,
+        untimed,
         calls: calls(tools)?,
     }))
 }
 
-/// When a round was submitted, and when the last of its output came.
-fn span(events: Field<'_>) -> Result<Option<(f64, f64)>, Fault> {
-    let Some(events) = events else { return Ok(None) };
+/// When a round was submitted and when the last of its output came, and how many events have no time to tell it.
+fn span(events: Field<'_>) -> Result<(Option<(f64, f64)>, u64), Fault> {
+    let Some(events) = events else { return Ok((None, 0)) };
+    let mut untimed = 0;
     let (mut asked, mut first, mut last) = (None::<f64>, None::<f64>, None::<f64>);
     for event in json::list("timing_events", events)? {
         let [kind, time] = json::object(event, &["event_type", "timestamp"])
             .map_err(|fault| fault.within("timing_events"))?;
-        let Some(time) = time.map(|time| instant("timestamp", time)).transpose()? else { continue };
-        match string("event_type", kind)?.as_deref() {
-            Some("user_message" | "tool_result") => asked = Some(asked.map_or(time, |asked| asked.max(time))),
-            Some("text" | "reasoning" | "tool_call") => {
-                first = Some(first.map_or(time, |first| first.min(time)));
-                last = Some(last.map_or(time, |last| last.max(time)));
-            }
-            _ => {}
+        let time = time.map(|time| instant("timestamp", time)).transpose()?;
+        let is_asked = match string("event_type", kind)?.as_deref() {
+            Some("user_message" | "tool_result") => true,
+            Some("text" | "reasoning" | "tool_call") => false,
+            _ => continue,
+        };
+        let Some(time) = time else {
+            untimed += 1;
+            continue;
+        };
+        if is_asked {
+            asked = Some(asked.map_or(time, |asked| asked.max(time)));
+        } else {
+            first = Some(first.map_or(time, |first| first.min(time)));
+            last = Some(last.map_or(time, |last| last.max(time)));
         }
     }
-    Ok(asked.or(first).map(|at| (at, last.unwrap_or(at).max(at))))
+    Ok((asked.or(first).map(|at| (at, last.unwrap_or(at).max(at))), untimed))
 }
 
 fn calls(tools: Field<'_>) -> Result<Vec<ToolCall>, Fault> {

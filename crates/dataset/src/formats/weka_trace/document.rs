@@ -3,14 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agentic::{Agent, BlockIds, Item, Request, Trace};
+use crate::agentic::{Agent, BlockIds, Item, LONGEST_INPUT, Request, Trace};
 use crate::identity::Identity;
 use crate::index::IDENTITY_RECORDS;
 use crate::json::{self, Fault, Field};
 use crate::{DatasetError, Place};
 
-/// No model takes more; a prompt beyond this is a slip that would fill the memory.
-const LONGEST_INPUT: i64 = 20_000_000;
 /// Blocks larger than this are no blocks.
 const LARGEST_BLOCK: i64 = 1 << 20;
 
