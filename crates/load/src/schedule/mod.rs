@@ -8,6 +8,7 @@ mod branch_tests;
 mod branches;
 mod idle;
 mod machine;
+mod mode;
 mod plan;
 mod ramp;
 mod slots;
