@@ -157,6 +157,28 @@ fn slots_that_stood_idle_between_failures_send_to_the_errors() {
     assert!(next_step.contains("errors") && !next_step.contains("--workers-max"), "{next_step}");
 }
 
+/// The same failures make the sends late: neither prompts nor cores are what is missing.
+#[test]
+fn late_sends_between_failures_send_to_the_errors() {
+    let late = |mode, request_latency| {
+        let (code, .., next_step) = spoilt(|facts| {
+            facts.mode = mode;
+            facts.lateness = Some(spread(1.5, 2.0));
+            facts.late_prompt_count = 900;
+            facts.service.request_latency = request_latency;
+        });
+        assert_eq!(code, "late_sends");
+        next_step
+    };
+    let failures = late(LoadMode::Concurrency, None);
+    assert!(failures.contains("errors") && !failures.contains("Prompts"), "{failures}");
+    // Where something succeeded, and where a plan made the requests due, the cause is looked for as ever.
+    let some = Some(Block { unit: "ms", ..Block::default() });
+    for other in [late(LoadMode::Concurrency, some), late(LoadMode::Rate, None)] {
+        assert!(other.contains("Prompts") && !other.contains("errors"), "{other}");
+    }
+}
+
 #[test]
 fn a_saturated_worker_is_suspect_in_phases_that_last() {
     let (code, value, limit, unit, _) = spoilt(|facts| facts.client.busiest_worker_cpu_pct = Some(97.0));

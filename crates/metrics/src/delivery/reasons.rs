@@ -1,6 +1,6 @@
 //! What makes the figures of a phase suspect, and what to do about it.
 
-use super::facts::DeliveryFacts;
+use super::facts::{DeliveryFacts, LoadMode};
 
 /// Delivered rate, percent of the intended one, below which load is missing.
 const LEAST_RATE_PCT: f64 = 99.0;
@@ -105,7 +105,6 @@ fn send_stall(facts: &DeliveryFacts) -> Option<Reason> {
 
 fn slots_idle(facts: &DeliveryFacts) -> Option<Reason> {
     let lost = 100.0 * facts.concurrency?.lost_share?;
-    // Failures come back at once, and then no client is quick enough.
     let (message, next_step) = if facts.nothing_succeeded() {
         ("Requests failed so fast that filling their slots again took a share of the time", SETTLE_ERRORS)
     } else {
@@ -204,8 +203,12 @@ fn clock_disorder(facts: &DeliveryFacts) -> Option<Reason> {
 }
 
 /// The remedy for the likeliest cause of lateness: whichever of late prompts, the busiest worker and loop delay
-/// is furthest beyond what is harmless.
+/// is furthest beyond what is harmless. A closed loop whose requests all fail is driven by their failures, which come
+/// back at once: then no client is quick enough.
 fn why_late(facts: &DeliveryFacts) -> &'static str {
+    if facts.mode == LoadMode::Concurrency && facts.nothing_succeeded() {
+        return SETTLE_ERRORS;
+    }
     let late_prompts = 100.0 * facts.late_prompt_count as f64 / facts.sent_count.max(1) as f64;
     let busiest = facts.client.busiest_worker_cpu_pct.unwrap_or_default();
     let loop_delay_ms = facts.client.loop_delay.map_or(0.0, |delay| delay.p99 / 1e6);
