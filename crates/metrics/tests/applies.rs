@@ -5,11 +5,14 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use aiperf_clock::Mono;
 use aiperf_metrics::registry::{self, Flag, Kind};
 use aiperf_metrics::{Context, Metric, RecordValues, Store, Window, evaluate};
-use aiperf_types::{Channel, ContentEvent, PhaseKind, RequestError, RequestRecord, SpecDecode, Usage};
+use aiperf_types::{
+    Channel, ContentEvent, PhaseKind, RequestError, RequestRecord, SpecDecode, TraceSource, Usage,
+};
 use serde_json::Value;
 use support::{failed, json, streamed};
 
@@ -22,12 +25,7 @@ fn later(metric: Metric) -> bool {
         || metric.def().has(Flag::GpuTelemetry)
         || matches!(
             metric,
-            Metric::VideoInferenceTime
-                | Metric::VideoPeakMemory
-                | Metric::AudioDuration
-                | Metric::Rtfx
-                | Metric::TheoreticalPrefixCacheHit
-                | Metric::SkippedContextOverflowCount
+            Metric::VideoInferenceTime | Metric::VideoPeakMemory | Metric::SkippedContextOverflowCount
         )
 }
 
@@ -42,6 +40,15 @@ fn full(number: u64) -> RequestRecord {
     record.headers = Some(Mono(start + 10 * MS));
     record.request.max_tokens = Some(6);
     record.request.num_images = 2;
+    record.request.audio_seconds = Some(1.5);
+    record.identity.source = Some(Arc::new(TraceSource {
+        trace_id: Arc::from("trace"),
+        outer_index: 0,
+        inner_index: None,
+        kind: Arc::from("agent"),
+        cached_blocks: 1,
+        blocks: 2,
+    }));
     record.answer.usage = Some(Usage {
         prompt_tokens: Some(8),
         completion_tokens: Some(6),
@@ -144,6 +151,7 @@ fn break_condition(condition: &str, run: &mut Run) {
         "always computed; console table only with --show-trace-timing" => {
             valid.for_each(|record| record.trace.send_start = None);
         }
+        "loader supplies prefix block counts" => valid.for_each(|record| record.identity.source = None),
         "failed records only" | "at least one failed record" => {
             run.records.retain(RequestRecord::is_valid);
         }
@@ -183,7 +191,7 @@ fn every_condition_has_a_run_that_hides_its_metrics_and_no_others() {
         .collect();
     let conditions: BTreeSet<&str> =
         rows.iter().flat_map(|(_, conditions)| conditions.iter().copied()).collect();
-    assert_eq!(conditions.len(), 16);
+    assert_eq!(conditions.len(), 17);
     for condition in conditions {
         let mut run = Run::full();
         break_condition(condition, &mut run);
