@@ -5,6 +5,7 @@
 
 mod arguments;
 pub mod commands;
+mod credentials;
 pub mod environment;
 pub mod exit;
 pub mod flags;

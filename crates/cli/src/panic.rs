@@ -6,6 +6,7 @@ use std::io::{IsTerminal, Write};
 
 use aiperf_config::{is_secret_header, redact_known};
 
+use crate::credentials::{Headers, credentials};
 use crate::exit::ExitStatus;
 
 /// Installs the hook. A panic on any thread ends the process: a run that lost a thread measures nothing that can be
@@ -25,7 +26,7 @@ pub fn install() {
         let place = info.location().map(ToString::to_string);
         // What a value looked like when it was not as expected may hold a key.
         let message =
-            redact_known(info.payload_as_str().unwrap_or("no message"), &secrets(variables(), arguments()));
+            redact_known(info.payload_as_str().unwrap_or("no message"), &secrets(variables(), &arguments()));
         let backtrace = Backtrace::capture();
         let backtrace = match backtrace.status() {
             BacktraceStatus::Captured => backtrace.to_string(),
@@ -49,15 +50,12 @@ fn variables() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().map(move |(name, value)| (text(name), text(value)))
 }
 
-fn arguments() -> impl Iterator<Item = String> {
-    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned())
+fn arguments() -> Vec<String> {
+    std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect()
 }
 
-/// The keys that this process was given: by variables whose names say so, and by options.
-fn secrets(
-    variables: impl Iterator<Item = (String, String)>,
-    arguments: impl Iterator<Item = String>,
-) -> Vec<String> {
+/// The keys that this process was given: by variables whose names say so, and by its command line.
+fn secrets(variables: impl Iterator<Item = (String, String)>, arguments: &[String]) -> Vec<String> {
     // Shorter ones occur in ordinary words.
     const SHORTEST: usize = 6;
     let by_name = |(name, value): (String, String)| {
@@ -65,20 +63,7 @@ fn secrets(
         (is_secret_header(&name) || name.ends_with("-key-id")).then_some(value)
     };
     let mut found: Vec<String> = variables.filter_map(by_name).collect();
-    let mut option = String::new();
-    for argument in arguments {
-        let (name, value) = match argument.split_once('=') {
-            Some((name, value)) if name.starts_with("--") => (name.to_owned(), value.to_owned()),
-            _ => (std::mem::replace(&mut option, argument.clone()), argument),
-        };
-        match name.as_str() {
-            "--api-key" => found.push(value),
-            "--header" | "-H" => {
-                found.extend(value.split_once(':').map(|(_, value)| value.trim().to_owned()));
-            }
-            _ => {}
-        }
-    }
+    found.extend(credentials(arguments, Headers::All).into_iter().map(str::to_owned));
     found.retain(|secret| secret.trim().len() >= SHORTEST);
     found
 }
@@ -99,9 +84,10 @@ mod tests {
             ("HOME", "/home/me"),
         ];
         let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let line = "aiperf profile --api-key canary-one --header X-Team:canary-two -H A:canary-three \
+        let line = "profile --api-key canary-one --header X-Team:canary-two -H A:canary-three \
                     --api-key=canary-four --model canary-model";
-        let found = secrets(variables, line.split(' ').map(str::to_owned));
+        let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let found = secrets(variables, &line);
         assert_eq!(
             found,
             [

@@ -2,33 +2,10 @@
 
 use std::borrow::Cow;
 
-use aiperf_config::{
-    REDACTED, is_known_key, is_random_word, is_secret_header, redact_known, redact_path, redact_text,
-};
+use aiperf_config::{REDACTED, redact_known, redact_path, redact_text};
 
+use crate::credentials::{After, Headers, credentials};
 use crate::settle::pairs;
-
-/// What the next argument is the value of.
-#[derive(Clone, Copy, PartialEq)]
-enum After {
-    Anything,
-    Secret,
-    Headers,
-    Extras,
-    Path,
-}
-
-impl After {
-    fn flag(name: &str) -> After {
-        match name {
-            "api-key" => After::Secret,
-            "header" => After::Headers,
-            "extra-inputs" => After::Extras,
-            "endpoint" | "custom-endpoint" => After::Path,
-            _ => After::Anything,
-        }
-    }
-}
 
 /// `aiperf` and its arguments. Values stand in single quotes, `profile` and numbers do not.
 pub(crate) fn command_line(arguments: &[String]) -> String {
@@ -68,8 +45,9 @@ pub(crate) fn command_line(arguments: &[String]) -> String {
 /// A message about a command line, without the credentials that it may quote: what follows a flag that takes them, even
 /// where a blank has torn it off, and what looks like a key wherever it stands.
 pub(crate) fn hidden(message: &str, arguments: &[String]) -> String {
+    let found = credentials(arguments, Headers::ThatLookLikeOne);
     let (long, short): (Vec<&str>, Vec<&str>) =
-        secrets(arguments).into_iter().partition(|secret| secret.len() >= SHORTEST);
+        found.into_iter().partition(|secret| secret.len() >= SHORTEST);
     let long: Vec<String> = long.into_iter().map(str::to_owned).collect();
     // A short one may be a part of any word: only where it is quoted is it itself.
     short.into_iter().fold(redact_known(message, &long), |message, secret| {
@@ -81,64 +59,6 @@ pub(crate) fn hidden(message: &str, arguments: &[String]) -> String {
 
 /// Shorter secrets are not searched for within words.
 const SHORTEST: usize = 5;
-
-/// What may be a credential among arguments.
-fn secrets(arguments: &[String]) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut after = After::Anything;
-    let mut follows_flag = false;
-    for argument in arguments {
-        let (value, is_stray) = match argument.strip_prefix("--") {
-            Some(rest) => {
-                let (name, value) = rest.split_once('=').unwrap_or((rest, ""));
-                after = After::flag(name);
-                follows_flag = true;
-                (value, false)
-            }
-            None => match argument.strip_prefix("-H") {
-                Some(value) => {
-                    after = After::Headers;
-                    follows_flag = true;
-                    (value, false)
-                }
-                None if argument.starts_with('-') && !is_number(argument) => {
-                    after = After::Anything;
-                    follows_flag = true;
-                    ("", false)
-                }
-                None => (argument.as_str(), !std::mem::take(&mut follows_flag)),
-            },
-        };
-        match after {
-            After::Secret => found.extend(words(value).chain([value])),
-            After::Headers => {
-                for part in value.split(',') {
-                    match part.split_once(':') {
-                        Some((name, text)) if !is_secret_header(name) => {
-                            found.extend(
-                                words(text).filter(|word| is_known_key(word) || is_random_word(word)),
-                            );
-                        }
-                        Some((_, text)) => found.extend(words(text).chain([text.trim()])),
-                        // Torn off its name.
-                        None => found.push(part),
-                    }
-                }
-            }
-            After::Anything | After::Extras | After::Path => {
-                let is_key = |word: &&str| is_known_key(word) || (is_stray && is_random_word(word));
-                found.extend(words(value).filter(is_key));
-            }
-        }
-    }
-    found.retain(|secret| !secret.trim().is_empty());
-    found
-}
-
-/// The words of an argument, without the signs of JSON, pairs and lists around them.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c.is_whitespace() || "'\"`,:=;(){}[]".contains(c))
-}
 
 /// A command for a shell, quoted only where it must be.
 pub(crate) fn joined(words: &[String]) -> String {
@@ -155,7 +75,7 @@ fn redact(value: &str, after: After) -> Cow<'_, str> {
     }
 }
 
-fn is_number(text: &str) -> bool {
+pub(crate) fn is_number(text: &str) -> bool {
     text.parse::<f64>().is_ok_and(f64::is_finite) && text.contains(|letter: char| letter.is_ascii_digit())
 }
 
