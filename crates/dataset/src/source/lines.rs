@@ -20,6 +20,29 @@ pub(crate) struct Line<'a> {
     pub(crate) number: u64,
 }
 
+/// Finds the end of a line that comes piece by piece. No byte is looked at twice: a line of many megabytes takes as long
+/// as it is, not as long squared.
+#[derive(Debug, Default)]
+struct LineEnd {
+    /// Bytes at the start of the line that have no end in them.
+    searched: usize,
+}
+
+impl LineEnd {
+    /// Where the line ends that begins with `line`, of which more may be there than last time. After an end comes
+    /// another line.
+    fn find(&mut self, line: &[u8]) -> Option<usize> {
+        let found = memchr::memchr(b'\n', &line[self.searched..]).map(|at| self.searched + at);
+        self.searched = if found.is_some() { 0 } else { line.len() };
+        found
+    }
+
+    /// The line begins elsewhere.
+    fn restart(&mut self) {
+        self.searched = 0;
+    }
+}
+
 /// Reads the lines of a file from start to end in large pieces.
 pub(crate) struct Lines {
     /// The file again, when its source does not keep it open.
@@ -71,11 +94,15 @@ impl Lines {
     ) -> Result<Option<(Range<usize>, u64)>, DatasetError> {
         // Bytes and lines that are taken, counted from the start: the buffer may be moved.
         let (mut taken, mut lines) = (0, 0);
+        let mut line_end = LineEnd::default();
         let length = loop {
             let from = self.start + taken;
-            let end = match memchr::memchr(b'\n', &self.buffer[from..self.filled]) {
+            let end = match line_end.find(&self.buffer[from..self.filled]) {
                 Some(end) => from + end,
-                None if self.ended => self.filled,
+                None if self.ended => {
+                    line_end.restart();
+                    self.filled
+                }
                 None => {
                     self.fill(file)?;
                     continue;
@@ -143,5 +170,23 @@ impl Lines {
         self.filled += count;
         self.ended = count == 0;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_byte_of_a_long_line_is_looked_at_twice() {
+        let mut end = LineEnd::default();
+        assert_eq!(end.find(b"abc"), None);
+        // An end where there was none before shows that only what is new is looked at.
+        assert_eq!(end.find(b"\nbcdef"), None);
+        assert_eq!(end.find(b"abcdefg\nh"), Some(7));
+        assert_eq!(end.find(b"\n"), Some(0));
+        assert_eq!(end.find(b"ab"), None);
+        end.restart();
+        assert_eq!(end.find(b"\nb"), Some(0));
     }
 }
