@@ -166,3 +166,6 @@ impl Recorder {
         TokenCounts { input, output: Some(tokenizer.count(&answer.text)), reasoning }
     }
 }
+
+#[cfg(test)]
+mod tests;
