@@ -4,6 +4,7 @@
 mod agents;
 mod dataset;
 mod endpoint;
+mod idle;
 mod input_config;
 mod lengths;
 mod media;
@@ -123,6 +124,7 @@ pub fn settle(
         input_config: serde_json::Value::Null,
     };
     config.input_config = input_config::build(typed, &config);
+    notes.extend(idle::notes(typed, &config));
     Ok(Settled { config, notes })
 }
 

@@ -492,6 +492,38 @@ fn a_corpus_can_be_chosen() {
     assert_eq!(config("--prompt-corpus random").dataset.corpus, Some(Corpus::Random));
 }
 
+/// What is accepted and finds nothing to act on says so, by the name that was typed.
+#[test]
+fn options_with_nothing_to_act_on_are_told() {
+    let raw = "--input-file @single_turn.jsonl --custom-dataset-type raw_payload --request-count 1";
+    let texts = "--input-file @single_turn.jsonl --custom-dataset-type single_turn --request-count 1";
+    for (line, flag) in [
+        ("--endpoint-type completions --use-legacy-max-tokens".to_owned(), "--use-legacy-max-tokens"),
+        ("--export-level summary --export-http-trace".to_owned(), "--export-http-trace"),
+        ("--tokenizer builtin --tokenizer-revision v1".to_owned(), "--tokenizer-revision"),
+        ("--tokenizer / --tokenizer-revision v1".to_owned(), "--tokenizer-revision"),
+        (format!("{texts} --prompt-corpus coding"), "--prompt-corpus"),
+        (format!("{raw} --osl 5"), "--osl"),
+        (format!("{raw} --output-tokens-mean 5"), "--output-tokens-mean"),
+        (format!("{raw} --extra-inputs temperature:0"), "--extra-inputs"),
+        (format!("{raw} --system-prompt hi"), "--system-prompt"),
+        (format!("{raw} --use-legacy-max-tokens"), "--use-legacy-max-tokens"),
+        (format!("{raw} --inter-turn-delay-cap-seconds 2"), "--inter-turn-delay-cap-seconds"),
+    ] {
+        let notes = settle_line(&line).unwrap_or_else(|error| panic!("{}", error.report())).notes;
+        let told = notes.iter().filter(|note| note.text.starts_with(&format!("{flag} changes nothing: ")));
+        assert_eq!(told.filter(|note| note.warning).count(), 1, "{line}: {notes:?}");
+    }
+    for line in [
+        "--use-legacy-max-tokens --export-http-trace --osl 5 --extra-inputs temperature:0 --prompt-corpus coding".to_owned(),
+        format!("{texts} --osl 5 --extra-inputs temperature:0 --system-prompt hi --inter-turn-delay-cap-seconds 2"),
+        "--tokenizer org/name --tokenizer-revision v1".to_owned(),
+    ] {
+        let notes = settle_line(&line).unwrap_or_else(|error| panic!("{}", error.report())).notes;
+        assert!(!notes.iter().any(|note| note.text.contains("changes nothing")), "{line}: {notes:?}");
+    }
+}
+
 #[test]
 fn a_spread_of_no_pause_is_told() {
     let notes = settled(&["--session-turn-delay-stddev", "2"]).notes;
