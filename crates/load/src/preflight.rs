@@ -9,19 +9,33 @@ use socket2::{Domain, Socket, Type};
 /// Descriptors a run needs besides its connections: files, timers, listeners.
 const OWN_DESCRIPTORS: u64 = 200;
 
+/// Connections that a plan may hold at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// How many.
+    pub connections: u64,
+    /// The flag or variable that asks for so many.
+    pub lower: &'static str,
+}
+
+/// The way out of a limit on descriptors that leaves the limit alone, where there is one.
+fn or_lower(wanted: Wanted, limit: u64) -> String {
+    if limit > OWN_DESCRIPTORS { format!(", or lower {}", wanted.lower) } else { String::new() }
+}
+
 /// Why the host cannot carry the plan.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// Too few descriptors.
     #[error(
-        "this run needs {need} open files ({connections} connections and {OWN_DESCRIPTORS} of its own) and the limit is \
-         {limit}; raise it with `ulimit -n {need}` (or LimitNOFILE=), or lower --concurrency"
+        "this run needs {need} open files ({} for connections and {OWN_DESCRIPTORS} of its own) and the limit is \
+         {limit}; raise it with `ulimit -n {need}` (or LimitNOFILE=){}", wanted.connections, or_lower(*wanted, *limit)
     )]
     Descriptors {
         /// Needed.
         need: u64,
         /// Of them connections.
-        connections: u64,
+        wanted: Wanted,
         /// The hard limit.
         limit: u64,
     },
@@ -36,13 +50,13 @@ pub enum LimitError {
     },
     /// Too few ports.
     #[error(
-        "this run needs {connections} connections to one address and there are {ports} local ports for them \
+        "this run needs {} connections to one address and there are {ports} local ports for them \
          (net.ipv4.ip_local_port_range); widen the range, give several source addresses with --bind-address, or lower \
-         --concurrency"
+         {}", wanted.connections, wanted.lower
     )]
     Ports {
         /// Needed.
-        connections: u64,
+        wanted: Wanted,
         /// Available over all source addresses.
         ports: u64,
     },
@@ -128,23 +142,25 @@ fn make_room(count: u64) {
     let _ = rustix::io::fcntl_dupfd_cloexec(std::io::stderr(), top);
 }
 
-/// Whether `connections` at once, to `targets` addresses from `sources` addresses, fit the host.
+/// Whether the connections `wanted` at once, to `targets` addresses from `sources` addresses, fit the host; `None` where
+/// nobody can tell how many there will be.
 pub fn check(
-    connections: u64,
+    wanted: Option<Wanted>,
     targets: &[SocketAddr],
     sources: &[IpAddr],
     descriptors: u64,
 ) -> Result<(), LimitError> {
-    if connections == 0 && OWN_DESCRIPTORS > descriptors {
-        return Err(LimitError::OwnDescriptors { limit: descriptors });
-    }
-    let need = connections.saturating_add(OWN_DESCRIPTORS);
+    let Some(wanted) = wanted else {
+        let enough = descriptors >= OWN_DESCRIPTORS;
+        return if enough { Ok(()) } else { Err(LimitError::OwnDescriptors { limit: descriptors }) };
+    };
+    let need = wanted.connections.saturating_add(OWN_DESCRIPTORS);
     if need > descriptors {
-        return Err(LimitError::Descriptors { need, connections, limit: descriptors });
+        return Err(LimitError::Descriptors { need, wanted, limit: descriptors });
     }
     let ports = ports(targets, sources);
-    if connections > ports {
-        return Err(LimitError::Ports { connections, ports });
+    if wanted.connections > ports {
+        return Err(LimitError::Ports { wanted, ports });
     }
     Ok(())
 }
@@ -176,12 +192,17 @@ mod tests {
 
     #[test]
     fn too_few_descriptors_are_refused_with_the_figure_to_set() {
-        let error = check(1000, &[], &[], 1024).unwrap_err();
-        assert_eq!(error, LimitError::Descriptors { need: 1200, connections: 1000, limit: 1024 });
-        assert!(error.to_string().contains("ulimit -n 1200"));
-        assert_eq!(check(800, &[], &[], 1024), Ok(()));
+        let of = |connections| Some(Wanted { connections, lower: "--concurrency" });
+        let error = check(of(1000), &[], &[], 1024).unwrap_err();
+        assert!(matches!(error, LimitError::Descriptors { need: 1200, limit: 1024, .. }));
+        let text = error.to_string();
+        assert!(text.contains("ulimit -n 1200") && text.ends_with(", or lower --concurrency"), "{text}");
+        assert_eq!(check(of(800), &[], &[], 1024), Ok(()));
+        // Where the run has too few for itself, fewer connections are no help.
+        let text = check(of(1), &[], &[], 200).unwrap_err().to_string();
+        assert!(text.contains("ulimit -n 201") && !text.contains("lower"), "{text}");
         // An open loop has no concurrency that could be lowered.
-        let error = check(0, &[], &[], 64).unwrap_err();
+        let error = check(None, &[], &[], 64).unwrap_err();
         assert_eq!(error, LimitError::OwnDescriptors { limit: 64 });
         let text = error.to_string();
         assert!(text.contains("200 open files of its own and one for each connection"), "{text}");
@@ -218,9 +239,11 @@ mod tests {
     fn kubernetes_sigs_inference_perf_50_ports_are_counted_before_the_run() {
         let target = "127.0.0.1:8000".parse().unwrap();
         let range = port_range();
-        let error = check(range + 1, &[target], &[], u64::MAX).unwrap_err();
+        let many = Some(Wanted { connections: range + 1, lower: "AIPERF_HTTP_CONNECTION_LIMIT" });
+        let error = check(many, &[target], &[], u64::MAX).unwrap_err();
         assert!(error.to_string().contains("--bind-address"), "{error}");
+        assert!(error.to_string().ends_with("or lower AIPERF_HTTP_CONNECTION_LIMIT"), "{error}");
         let sources = ["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
-        assert_eq!(check(range + 1, &[target], &sources, u64::MAX), Ok(()));
+        assert_eq!(check(many, &[target], &sources, u64::MAX), Ok(()));
     }
 }

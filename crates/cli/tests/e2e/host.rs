@@ -33,8 +33,15 @@ fn inference_perf_50_too_few_descriptors_are_refused_before_the_run() {
         assert!(ran.err.contains(part), "no {part} in {}", ran.err);
     }
     assert!(ran.out.is_empty() && place.is_untouched());
+    // Where an open loop is limited by the environment, the advice is about that.
+    let limited = "ulimit -n 256; AIPERF_HTTP_CONNECTION_LIMIT=1000";
+    let ran =
+        in_shell(&place, limited, &mock.url(), "--request-rate 50 --benchmark-duration 1", "").with_code(1);
+    assert!(ran.err.contains("lower AIPERF_HTTP_CONNECTION_LIMIT"), "{}", ran.err);
+    assert!(!ran.err.contains("--concurrency"), "{}", ran.err);
     assert_eq!(mock.stats().connections, 0);
-    // A cap that is never reached needs nothing.
+    // A cap that is never reached needs nothing, and no more than there are requests.
+    in_shell(&place, limited, &mock.url(), "--request-rate 50 --request-count 4 --isl 16", "").with_code(0);
     in_shell(&place, "ulimit -n 256;", &mock.url(), "--concurrency 1000 --request-count 4 --isl 16", "")
         .with_code(0);
 }
