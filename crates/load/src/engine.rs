@@ -11,6 +11,7 @@ use aiperf_clock::Mono;
 use aiperf_types::PhaseKind;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
+use crate::cpu::{CpuClock, CpuMeter, CpuTime};
 use crate::delivery::Tally;
 use crate::pacer::{Control, Inbox, PaceJob, Paced, Source, StopCause};
 use crate::schedule::{BranchCounts, Counts, Plan};
@@ -47,6 +48,8 @@ pub struct PhaseRun {
     pub cancel_delay: Duration,
     /// Correlation ids carry the conversation id.
     pub fixed_schedule: bool,
+    /// Tells what the phase costs.
+    pub cpu: Arc<dyn CpuClock>,
 }
 
 /// A phase that is over.
@@ -63,8 +66,8 @@ pub struct PhaseOutcome {
     pub source: Source,
     /// Why it ended before its time.
     pub stopped: Option<StopCause>,
-    /// CPU of each worker during the phase, ns.
-    pub worker_cpu_ns: Vec<u64>,
+    /// CPU time from T0 to the end.
+    pub cpu: CpuTime,
     /// CPU the pacer spent waiting awake, ns.
     pub spin_ns: u64,
     /// What became of children, where conversations start others.
@@ -108,6 +111,7 @@ impl Engine {
             let mailbox = Arc::new(Mailbox::default());
             let (settings, sink, inbox) =
                 (Arc::clone(&settings), Arc::clone(sink), Arc::clone(&engine.inbox));
+            let control = Arc::clone(&engine.control);
             let (ready, started) = mpsc::channel();
             let inner = Arc::clone(&mailbox);
             let thread = std::thread::Builder::new().name(format!("net-{index}")).spawn(move || {
@@ -119,7 +123,8 @@ impl Engine {
                     }
                 };
                 let _ = ready.send(Ok(rustix::thread::gettid().as_raw_nonzero().get()));
-                let worker = std::rc::Rc::new(Worker::new(index as u16, settings, places, sink, inbox));
+                let worker =
+                    std::rc::Rc::new(Worker::new(index as u16, settings, places, sink, inbox, control));
                 runtime.block_on(worker.run(inner));
             })?;
             let tid = started.recv().map_err(io::Error::other)??;
@@ -156,12 +161,15 @@ impl Engine {
             mailboxes: self.workers.iter().map(|worker| Arc::clone(&worker.mailbox)).collect(),
             places: self.workers.iter().map(|worker| worker.places.unwrap_or_default()).collect(),
             spin: self.spin && self.place == PacerPlace::Thread,
+            meter: CpuMeter {
+                clock: run.cpu,
+                workers: self.workers.iter().map(|worker| worker.tid).collect(),
+            },
             reply,
         });
         // What the workers did between phases belongs to none.
         self.collect();
-        let before = self.worker_cpu();
-        let Paced { counts, branches, t0, end, source, stopped, spin_ns } = match self.place {
+        let Paced { counts, branches, t0, end, source, stopped, cpu, spin_ns } = match self.place {
             PacerPlace::Worker => {
                 self.workers[0].mailbox.post(Command::Pace(job));
                 answer.recv().map_err(|_| io::Error::other("the network thread ended"))?
@@ -175,11 +183,8 @@ impl Engine {
                 result.map_err(|_| io::Error::other("the pacer thread ended"))?
             }
         };
-        let after = self.worker_cpu();
-        let worker_cpu_ns =
-            after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).collect();
         let tally = self.collect();
-        Ok(PhaseOutcome { counts, tally, t0, end, source, stopped, worker_cpu_ns, spin_ns, branches })
+        Ok(PhaseOutcome { counts, tally, t0, end, source, stopped, cpu, spin_ns, branches })
     }
 
     fn collect(&self) -> Tally {
@@ -192,10 +197,6 @@ impl Engine {
             }
         }
         sum
-    }
-
-    fn worker_cpu(&self) -> Vec<u64> {
-        self.workers.iter().map(|worker| thread_cpu_ns(worker.tid).unwrap_or_default()).collect()
     }
 
     /// Ends all threads.
@@ -235,12 +236,6 @@ fn runtime() -> io::Result<LocalRuntime> {
         .enable_time()
         .max_blocking_threads(2)
         .build_local(LocalOptions::default())
-}
-
-/// CPU time of thread `tid` of this process, ns.
-pub fn thread_cpu_ns(tid: i32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
-    text.split_ascii_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -12,10 +12,12 @@ use std::time::Duration;
 use aiperf_clock::{Mono, nanos, now};
 use crossbeam_queue::SegQueue;
 
+use crate::cpu::{CpuMeter, CpuTime};
 use crate::prepared::Ticket;
 use crate::schedule::{
     BranchCounts, Counts, Issue, Plan, Schedule, SessionKey, SessionSource, TurnEnding, Wake,
 };
+use crate::underway::Underway;
 use crate::wake::{Bell, PreciseTimer};
 use crate::worker::{Command, Dispatch, Mailbox, PhaseInfo, Worker};
 
@@ -90,6 +92,8 @@ pub struct Control {
     pub phase: AtomicU64,
     /// Issuing has ended; what is in flight may finish.
     pub in_grace: AtomicBool,
+    /// How far requests are, before the first is back.
+    pub underway: Underway,
 }
 
 /// The bell of the pacer, for those who steer.
@@ -152,6 +156,7 @@ pub(crate) struct PaceJob {
     pub(crate) places: Vec<u32>,
     /// The last microseconds before a send are spent awake.
     pub(crate) spin: bool,
+    pub(crate) meter: CpuMeter,
     pub(crate) reply: Sender<Paced>,
 }
 
@@ -164,7 +169,9 @@ pub(crate) struct Paced {
     pub(crate) source: Source,
     /// Why it ended before its time.
     pub(crate) stopped: Option<StopCause>,
-    /// CPU spent waiting awake, ns.
+    /// CPU time from T0 to the end.
+    pub(crate) cpu: CpuTime,
+    /// Of it, spent waiting awake, ns.
     pub(crate) spin_ns: u64,
 }
 
@@ -190,14 +197,27 @@ impl PaceJob {
 
     async fn run(self: Box<Self>, lanes: Lanes) {
         let PaceJob {
-            plan, source, phase, grace, cancel_drain, duration, inbox, control, spin, reply, ..
+            plan,
+            source,
+            phase,
+            grace,
+            cancel_drain,
+            duration,
+            inbox,
+            control,
+            spin,
+            meter,
+            reply,
+            ..
         } = *self;
         let Ok(timer) = PreciseTimer::new() else { return };
+        let before = meter.read();
         let t0 = now();
         control.in_grace.store(false, Ordering::Relaxed);
         control.issued.store(0, Ordering::Relaxed);
         control.returned.store(0, Ordering::Relaxed);
         control.sessions.store(0, Ordering::Relaxed);
+        control.underway.restart();
         control.phase.store(u64::from(phase.index), Ordering::Relaxed);
         control.phase_start.store(t0.0, Ordering::Release);
         let mut pacer = Pacer {
@@ -255,12 +275,13 @@ impl PaceJob {
                 spin_ns += now().saturating_since(from);
             }
         };
+        let cpu = meter.read().since(&before);
         let counts = pacer.schedule.counts();
         let branches = pacer.schedule.branch_counts();
         let stopped = pacer.stopped;
         let source = pacer.schedule.into_source();
         // The engine waits for this unless the whole process is going down.
-        let _ = reply.send(Paced { counts, branches, t0, end, source, stopped, spin_ns });
+        let _ = reply.send(Paced { counts, branches, t0, end, source, stopped, cpu, spin_ns });
     }
 }
 
@@ -315,6 +336,9 @@ impl Pacer {
         let counts = self.schedule.counts();
         control.issued.store(counts.issued, Ordering::Relaxed);
         control.returned.store(counts.returned, Ordering::Relaxed);
+        if counts.returned > 0 {
+            control.underway.came_back();
+        }
         control.sessions.store(counts.sessions, Ordering::Relaxed);
         (wake, at)
     }

@@ -9,14 +9,8 @@ use aiperf_metrics::delivery::{
 use aiperf_metrics::{ErrorGroup, Summary};
 use rustix::io::Errno;
 
-use crate::usage::Cpu;
-
-/// What the process used during a phase.
+/// What the client has at its disposal, and what it has used so far.
 pub(crate) struct Used {
-    pub(crate) process: Cpu,
-    /// In which `process` and `mock_ns` were used, ns.
-    pub(crate) span_ns: u64,
-    pub(crate) mock_ns: u64,
     pub(crate) cores: f64,
     pub(crate) workers: usize,
     pub(crate) peak_rss_bytes: Option<u64>,
@@ -52,10 +46,10 @@ pub(crate) fn facts(
             lost_share: busy.map(|busy| tally.lateness.sum_ns() as f64 / (f64::from(limit) * busy as f64)),
         }
     });
-    // What goes beyond the phase was spent just around it.
-    let busiest = outcome.worker_cpu_ns.iter().max();
-    let busiest = busiest.map(|&cpu| (100.0 * cpu as f64 / phase_ns.max(1) as f64).min(100.0));
-    let own_ns = used.process.total_ns.saturating_sub(used.mock_ns).saturating_sub(outcome.spin_ns);
+    let cpu = &outcome.cpu;
+    let busiest = cpu.workers_ns.iter().max();
+    let busiest = busiest.map(|&ns| (100.0 * ns as f64 / cpu.span_ns.max(1) as f64).min(100.0));
+    let own_ns = cpu.process_ns.saturating_sub(cpu.apart_ns).saturating_sub(outcome.spin_ns);
     DeliveryFacts {
         mode,
         intended_rate: issued_until(counts.last_due),
@@ -83,9 +77,9 @@ pub(crate) fn facts(
             cores: Some(used.cores),
             workers: Some(used.workers as u64),
             cpu_sec: Some(own_ns as f64 / 1e9),
-            cpu_span_ns: Some(used.span_ns),
+            cpu_span_ns: Some(cpu.span_ns),
             busiest_worker_cpu_pct: busiest,
-            mock_cpu_sec: used.mock_ns as f64 / 1e9,
+            mock_cpu_sec: cpu.apart_ns as f64 / 1e9,
             pacer_spin_sec: outcome.spin_ns as f64 / 1e9,
             peak_rss_bytes: used.peak_rss_bytes,
             loop_delay: spread(&tally.loop_delay),

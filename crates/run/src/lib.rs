@@ -2,6 +2,7 @@
 
 mod cache_bust;
 mod compute;
+mod connections;
 mod delivery;
 mod error;
 mod feed;

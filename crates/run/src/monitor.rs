@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use aiperf_clock::{Mono, now};
 use aiperf_config::{PhaseConfig, Ui as UiMode};
-use aiperf_load::StopCause;
+use aiperf_load::{Control, StopCause, UnderwayCounts};
 use aiperf_metrics::live::{self, Reading};
 use aiperf_report::Screen;
-use aiperf_report::progress::{LiveFigures, Snapshot, Stage, Ui};
+use aiperf_report::progress::{LiveFigures, Snapshot, Stage, Ui, Waiting};
 
 use crate::compute::Shared;
 
@@ -122,6 +122,7 @@ fn tick(watched: &Watched, position: &Position) {
                     total: Some(watched.accepted.load(Ordering::Relaxed)),
                     fraction: None,
                     live: None,
+                    waiting: None,
                 });
             }
             stage => {
@@ -181,5 +182,13 @@ fn show_phase(
         total,
         fraction,
         live: live.as_ref(),
+        waiting: waiting(control, phase, returned),
     });
+}
+
+/// Where the requests of a phase are of which none is back.
+fn waiting(control: &Control, phase: &PhaseConfig, returned: u64) -> Option<Waiting> {
+    let UnderwayCounts { sent, connecting, securing, begun } = control.underway.counts()?;
+    let in_flight = control.issued.load(Ordering::Relaxed).saturating_sub(returned);
+    Some(Waiting { total: phase.stop.requests, in_flight, sent, connecting, securing, begun })
 }

@@ -1,24 +1,26 @@
 //! What the process has used, and what it may use.
 
-use rustix::time::{ClockId, clock_gettime};
+use std::sync::Arc;
 
-/// CPU time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cpu {
-    /// User and system, ns.
-    pub(crate) total_ns: u64,
+use aiperf_load::{CpuClock, SystemCpu};
+use aiperf_mock_server::Server;
+
+/// CPU time of the process, in which the mock server may run beside the client.
+pub(crate) struct OwnCpu {
+    pub(crate) mock: Option<Arc<Server>>,
 }
 
-impl Cpu {
-    /// Of this process so far.
-    pub(crate) fn process() -> Cpu {
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        Cpu { total_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64 }
+impl CpuClock for OwnCpu {
+    fn process_ns(&self) -> u64 {
+        SystemCpu.process_ns()
     }
 
-    /// Spent since `earlier`.
-    pub(crate) fn since(self, earlier: Cpu) -> Cpu {
-        Cpu { total_ns: self.total_ns.saturating_sub(earlier.total_ns) }
+    fn apart_ns(&self) -> u64 {
+        self.mock.as_ref().and_then(|mock| mock.cpu_ns()).unwrap_or_default()
+    }
+
+    fn thread_ns(&self, tid: i32) -> u64 {
+        SystemCpu.thread_ns(tid)
     }
 }
 
@@ -59,10 +61,14 @@ pub(crate) struct Threads {
 impl Threads {
     /// Half of the cores send, up to 16; the rest computes. Either may be chosen. More workers than there can be
     /// requests in flight (`in_flight`, where that is known) would have nothing to do.
-    pub(crate) fn of(cores: f64, workers: Option<usize>, compute: Option<usize>, in_flight: u64) -> Threads {
+    pub(crate) fn of(
+        cores: f64,
+        workers: Option<usize>,
+        compute: Option<usize>,
+        in_flight: Option<u64>,
+    ) -> Threads {
         let whole = cores.floor().max(1.0) as usize;
-        let useful =
-            if in_flight == 0 { usize::MAX } else { usize::try_from(in_flight).unwrap_or(usize::MAX) };
+        let useful = in_flight.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX).max(1);
         let workers = workers.unwrap_or((whole / 2).clamp(1, 16)).clamp(1, useful);
         let compute = compute.unwrap_or_else(|| whole.saturating_sub(workers).max(1)).max(1);
         Threads { workers, compute }
@@ -75,14 +81,14 @@ mod tests {
 
     #[test]
     fn threads_follow_the_cores() {
-        let of = |cores| Threads::of(cores, None, None, 0);
+        let of = |cores| Threads::of(cores, None, None, None);
         assert_eq!(of(1.0), Threads { workers: 1, compute: 1 });
         assert_eq!(of(2.0), Threads { workers: 1, compute: 1 });
         assert_eq!(of(8.0), Threads { workers: 4, compute: 4 });
         assert_eq!(of(64.0), Threads { workers: 16, compute: 48 });
-        assert_eq!(Threads::of(8.0, Some(7), None, 0), Threads { workers: 7, compute: 1 });
-        assert_eq!(Threads::of(8.0, Some(7), None, 2), Threads { workers: 2, compute: 6 });
-        assert_eq!(Threads::of(0.5, None, Some(3), 0), Threads { workers: 1, compute: 3 });
+        assert_eq!(Threads::of(8.0, Some(7), None, None), Threads { workers: 7, compute: 1 });
+        assert_eq!(Threads::of(8.0, Some(7), None, Some(2)), Threads { workers: 2, compute: 6 });
+        assert_eq!(Threads::of(0.5, None, Some(3), None), Threads { workers: 1, compute: 3 });
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! What is shown while a run goes on.
 
-use crate::support::{Live, Place, shell};
+use std::net::TcpListener;
+
+use rustix::process::Signal;
+
+use crate::support::{Live, Mock, Place, shell};
 
 /// Runs `aiperf profile` on a terminal of its own; what the terminal was sent, stdout and stderr together.
 fn on_a_terminal(place: &Place, environment: &str, flags: &str) -> String {
@@ -132,6 +136,28 @@ fn an_interval_of_0_and_ui_none_print_no_live_blocks() {
         ]);
         let ran = Live::start(command.args(flags.split(' '))).end().with_code(0);
         assert!(!ran.err.contains("[realtime"), "{flags}: {}", ran.err);
+    }
+}
+
+/// A server that takes connections and says nothing leaves nobody guessing: the lines say at which step requests are.
+#[test]
+fn what_is_waited_for_is_said_while_nothing_has_come_back() {
+    // Connections wait in the queue of the listener, and nobody takes them.
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let silent = listener.local_addr().unwrap();
+    let hanging = Mock::start(&[("ttft", "0"), ("plan", "hang")]);
+    for (url, step) in [
+        (format!("https://{silent}"), "2 in the TLS handshake"),
+        (format!("http://{silent}"), "2 waiting for the first byte of an answer"),
+        (hanging.url(), "2 being answered"),
+    ] {
+        let place = Place::new();
+        let flags = "--streaming --concurrency 2 --request-count 3 --isl 16 --stats-interval 0.2 --ui simple";
+        let live = Live::start(&mut place.profile(&url, flags));
+        live.await_err(&format!("profiling] no request of 3 is back yet: {step}\n"));
+        live.signal(Signal::INT);
+        let ran = live.end().with_code(1);
+        assert!(ran.err.contains("[waiting 00:0"), "{}", ran.err);
     }
 }
 

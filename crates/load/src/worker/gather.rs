@@ -7,6 +7,7 @@ use aiperf_endpoint::{ReadPlan, Reader};
 use crate::outcome::ReceivedBytes;
 use crate::transport::exchange::Inbound;
 use crate::transport::response::Head;
+use crate::underway::Underway;
 
 /// Streams longer than this are read as they come.
 const KEEP_BYTES: usize = 8 * 1024;
@@ -18,6 +19,7 @@ const LARGEST_BODY: usize = 512 * 1024 * 1024;
 /// The answer so far.
 pub(super) struct Gather<'a> {
     plan: &'a ReadPlan,
+    underway: &'a Underway,
     pub(super) head: Option<Head>,
     pub(super) headers_at: Option<Mono>,
     pub(super) bytes: ReceivedBytes,
@@ -27,9 +29,10 @@ pub(super) struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
-    pub(super) fn new(plan: &'a ReadPlan) -> Gather<'a> {
+    pub(super) fn new(plan: &'a ReadPlan, underway: &'a Underway) -> Gather<'a> {
         Gather {
             plan,
+            underway,
             head: None,
             headers_at: None,
             bytes: ReceivedBytes::default(),
@@ -52,6 +55,7 @@ impl Inbound for Gather<'_> {
     fn head(&mut self, mut head: Head, at: Mono) {
         self.ok = (200..300).contains(&head.status);
         self.headers_at = Some(at);
+        self.underway.begun();
         self.bytes.content_type = std::mem::take(&mut head.content_type);
         self.bytes.content_encoding = std::mem::take(&mut head.content_encoding);
         let stream =

@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 
 use crate::delivery::Tally;
 use crate::outcome::Exchange;
-use crate::pacer::{AT_ONCE, Inbox, PaceJob};
+use crate::pacer::{AT_ONCE, Control, Inbox, PaceJob};
 use crate::prepared::{Prepared, Ticket};
 use crate::schedule::{Fork, Issue, SessionKey};
 use crate::settings::Settings;
@@ -102,6 +102,7 @@ pub(crate) struct Worker {
     settings: Arc<Settings>,
     sink: Arc<dyn ExchangeSink>,
     inbox: Arc<Inbox>,
+    control: Arc<Control>,
     pool: RefCell<Pool>,
     /// One for each connection this worker may hold, where they are limited. An exchange has one while it lasts; idle
     /// connections are used before new ones are made, so that there are never more than there are places.
@@ -143,6 +144,7 @@ impl Worker {
         places: Option<u32>,
         sink: Arc<dyn ExchangeSink>,
         inbox: Arc<Inbox>,
+        control: Arc<Control>,
     ) -> Worker {
         let keep_alive = nanos(settings.keep_alive);
         Worker {
@@ -150,6 +152,7 @@ impl Worker {
             settings,
             sink,
             inbox,
+            control,
             pool: RefCell::new(Pool::new(keep_alive)),
             places: places.map(|places| Semaphore::new(places as usize)),
             scratch: RefCell::new(vec![0; SCRATCH].into_boxed_slice()),

@@ -123,10 +123,12 @@ pub(super) async fn run(
         ..HttpTrace::default()
     };
     let read_plan = ReadPlan { keep_history: goes_on, ..settings.read_plan };
-    let mut gather = Gather::new(&read_plan);
+    let underway = &worker.control.underway;
+    let mut gather = Gather::new(&read_plan, underway);
 
     let start = now();
     worker.tally.borrow_mut().sent(&issue.plan, start);
+    underway.sent();
     guard.if_broken_off = TurnEnding::Cut;
     let cancel = issue.cancel.then_some(phase.cancel_delay);
     let wire = exchange(&worker, &head, &request, cancel, &mut trace, &mut gather);
@@ -470,6 +472,7 @@ async fn dial(worker: &Worker, trace: &mut HttpTrace) -> Result<Connection, Requ
     let authority = settings.origin.authority();
     // What is connected to: the proxy where there is one.
     let peer = settings.proxy.as_ref().map_or(&authority, |proxy| &proxy.authority);
+    let connecting = worker.control.underway.connecting();
     let (addresses, looked_up) =
         settings.resolver.addresses().await.map_err(|error| errors::dns(peer, &error))?;
     trace.dns = looked_up;
@@ -487,6 +490,8 @@ async fn dial(worker: &Worker, trace: &mut HttpTrace) -> Result<Connection, Requ
         through.map_err(|error| errors::connect(peer, &error))?;
     }
     let connected = now();
+    drop(connecting);
+    let _securing = worker.control.underway.securing();
     let connection = Connection::tls(stream, &tls.connector, tls.name.clone())
         .await
         .map_err(|error| errors::tls(&authority, &error))?;

@@ -54,7 +54,7 @@ pub struct ClientFacts {
     pub workers: Option<u64>,
     /// User and system time of the client's threads from T0 to the end of the phase, s.
     pub cpu_sec: Option<f64>,
-    /// Time in which `cpu_sec` was spent, ns: the phase and what lies around it.
+    /// Time in which `cpu_sec` was spent, ns: the phase, between the readings at its two ends.
     pub cpu_span_ns: Option<u64>,
     /// Busiest network worker, percent of the phase.
     pub busiest_worker_cpu_pct: Option<f64>,

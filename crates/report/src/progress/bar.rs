@@ -73,6 +73,7 @@ mod tests {
             total: Some(1_000),
             fraction: None,
             live: None,
+            waiting: None,
         };
         let text = |snapshot: &Snapshot<'_>| line(snapshot, percent(snapshot).unwrap(), Palette::plain());
         assert_eq!(text(&snapshot), "Profiling: 250/1000 |███████                       | 25% [01:05<03:15]");

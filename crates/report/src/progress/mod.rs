@@ -2,6 +2,7 @@
 
 mod bar;
 mod live;
+mod waiting;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +13,15 @@ use aiperf_types::PhaseKind;
 use crate::screen::Screen;
 
 pub use live::{LiveFigures, LiveRow};
+pub use waiting::Waiting;
 
 /// Seconds between live blocks unless chosen otherwise.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(30);
 /// Without a terminal every redraw is a line of its own, so steps are larger.
 const PIPE_STEP_PCT: f64 = 10.0;
+
+/// After so long without a request that came back it is said what is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a phase is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +51,8 @@ pub struct Snapshot<'s> {
     pub fraction: Option<f64>,
     /// Running figures, when the caller has them at hand.
     pub live: Option<&'s LiveFigures>,
+    /// What is waited for, as long as no request of the phase is back.
+    pub waiting: Option<Waiting>,
 }
 
 /// Shows progress.
@@ -59,6 +66,8 @@ pub struct Ui {
     drawn: Option<(PhaseKind, Stage, f64)>,
     /// When in its phase the last live block was shown.
     last_live: Option<(PhaseKind, Duration)>,
+    /// When in its phase it was last said what is waited for.
+    last_waiting: Option<(PhaseKind, Duration)>,
 }
 
 impl Ui {
@@ -66,7 +75,7 @@ impl Ui {
     pub fn new(mode: Mode, interval: Option<Duration>, step_pct: f64, screen: Arc<Screen>) -> Ui {
         let step_pct = if screen.is_terminal() { step_pct } else { step_pct.max(PIPE_STEP_PCT) };
         let interval = interval.unwrap_or(DEFAULT_INTERVAL);
-        Ui { mode, screen, interval, step_pct, drawn: None, last_live: None }
+        Ui { mode, screen, interval, step_pct, drawn: None, last_live: None, last_waiting: None }
     }
 
     /// Whether a snapshot should carry live figures now: making them costs something.
@@ -95,8 +104,25 @@ impl Ui {
                 Some((snapshot.phase, Duration::from_nanos(u64::try_from(at).unwrap_or(u64::MAX))));
             self.screen.lines(&figures.block(snapshot.phase, snapshot.elapsed));
         }
+        if let Some(waiting) = &snapshot.waiting
+            && self.wants_waiting(snapshot.phase, snapshot.elapsed)
+        {
+            self.last_waiting = Some((snapshot.phase, snapshot.elapsed));
+            self.screen.lines(&waiting.line(snapshot.phase, snapshot.elapsed));
+        }
         if self.mode == Mode::Simple {
             self.draw(snapshot);
+        }
+    }
+
+    /// Whether it is time to say what is waited for: sooner than the first live block, then as often as those.
+    fn wants_waiting(&self, phase: PhaseKind, elapsed: Duration) -> bool {
+        if self.interval.is_zero() {
+            return false;
+        }
+        match self.last_waiting {
+            Some((last, at)) if last == phase => elapsed >= at + self.interval,
+            _ => elapsed >= self.interval.min(PATIENCE),
         }
     }
 
@@ -137,6 +163,7 @@ mod tests {
             total: Some(1_000),
             fraction: None,
             live: None,
+            waiting: None,
         }
     }
 
@@ -192,5 +219,34 @@ mod tests {
             assert_eq!(memory.take(), "");
             assert!(!ui.wants_live(PhaseKind::Profiling, Duration::from_secs(100)));
         }
+    }
+    #[test]
+    fn who_waits_is_told_for_what_after_ten_seconds_and_then_with_every_block() {
+        let waiting = Waiting { in_flight: 4, sent: 4, securing: 4, ..Waiting::default() };
+        let told = |mode, interval: Option<u64>| {
+            let (mut ui, memory) = ui(mode, false, interval);
+            let mut told = Vec::new();
+            for second in 0..100 {
+                ui.update(&Snapshot { total: None, waiting: Some(waiting), ..at(0, second) });
+                let text = memory.take();
+                assert!(text.is_empty() || text.starts_with("[waiting "), "{text}");
+                told.extend((!text.is_empty()).then_some(second));
+            }
+            told
+        };
+        assert_eq!(told(Mode::Lines, None), [10, 40, 70]);
+        assert_eq!(told(Mode::Simple, Some(60)), [10, 70]);
+        assert_eq!(told(Mode::Lines, Some(4))[..3], [4, 8, 12]);
+        for (mode, interval) in [(Mode::None, None), (Mode::Lines, Some(0)), (Mode::Simple, Some(0))] {
+            assert!(told(mode, interval).is_empty(), "{mode:?} {interval:?}");
+        }
+        // Once something is back, nobody asks any more; each phase waits for itself.
+        let (mut ui, memory) = ui(Mode::Lines, false, None);
+        ui.update(&Snapshot { waiting: Some(waiting), ..at(0, 15) });
+        memory.take();
+        ui.update(&at(0, 60));
+        assert_eq!(memory.take(), "");
+        ui.update(&Snapshot { waiting: Some(waiting), phase: PhaseKind::Warmup, ..at(0, 12) });
+        assert!(memory.take().starts_with("[waiting 00:12 warmup]"));
     }
 }

@@ -131,7 +131,7 @@ impl Run<'_> {
     }
 }
 
-fn results(
+pub(super) fn results(
     store: &mut Store,
     context: &Context,
     phase: &PhaseConfig,

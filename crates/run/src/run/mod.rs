@@ -2,14 +2,16 @@
 
 mod finish;
 mod prepare;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use aiperf_clock::{Anchor, now};
+use aiperf_clock::Anchor;
 use aiperf_config::{CacheBust, DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
 use aiperf_dataset::{Dataset, OpenContext, Sampler, Stop};
-use aiperf_load::{Control, Engine, PhaseRun, Source, preflight, schedule};
+use aiperf_load::{Control, CpuClock, Engine, PhaseRun, Source, preflight, schedule};
 use aiperf_metrics::Context;
 use aiperf_mock_server::Server;
 use aiperf_report::{Log, Redactor, Screen};
@@ -17,6 +19,7 @@ use aiperf_tokenize::seed::stream;
 use aiperf_tokenize::{OpenOptions, Tokenizer};
 
 use crate::compute::{Ends, Pool};
+use crate::connections;
 use crate::delivery::Used;
 use crate::error::{InputError, RunError, StartFailure};
 use crate::feed::{Feed, Order, PreparedSize};
@@ -26,7 +29,7 @@ use crate::notes;
 use crate::signals::Signals;
 use crate::story;
 use crate::target;
-use crate::usage::{Cpu, Threads, peak_rss_bytes};
+use crate::usage::{OwnCpu, Threads, peak_rss_bytes};
 
 /// How a run that started came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,8 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     let descriptors = preflight::raise_descriptor_limit();
     let (sources, targets) = (&config.endpoint.bind_addresses, destination.resolver.last());
     preflight::check_sources(sources, &targets).map_err(InputError::from)?;
-    preflight::check(connections(&config), &targets, sources, descriptors).map_err(StartFailure::from)?;
+    let wanted = connections::wanted(&config.phases, config.tuning.connection_limit);
+    preflight::check(wanted, &targets, sources, descriptors).map_err(StartFailure::from)?;
     let run = Run::prepare(&config, version, tokenizer, dataset, zero_ms, destination, making)?;
     let end = run.carry_out(signals);
     signals.detach();
@@ -164,17 +168,6 @@ fn check_lanes(config: &RunConfig, dataset: &dyn Dataset) -> Result<(), InputErr
     Err(InputError::Oversubscribed { concurrency, traces })
 }
 
-/// Connections that the plan may hold at once; an open loop without a cap is not known beforehand.
-fn connections(config: &RunConfig) -> u64 {
-    let most = |phase: &PhaseConfig| {
-        // No more are in flight than there are.
-        let counts = [phase.concurrency.map(u64::from)?, phase.stop.requests.unwrap_or(u64::MAX)];
-        counts.into_iter().chain(phase.stop.sessions).min()
-    };
-    let planned = config.phases.iter().filter_map(most).max();
-    planned.into_iter().chain(config.tuning.connection_limit.map(u64::from)).min().unwrap_or(0)
-}
-
 /// A run that is ready to send.
 struct Run<'a> {
     config: &'a RunConfig,
@@ -188,7 +181,7 @@ struct Run<'a> {
     ends: Ends,
     pool: Pool,
     size: Arc<PreparedSize>,
-    mock: Option<Server>,
+    mock: Option<Arc<Server>>,
     threads: Threads,
     cores: f64,
     zero_ms: Option<f64>,
@@ -223,21 +216,12 @@ impl Run<'_> {
             let source = self.source(phase, sampled.take());
             monitor.position().phase(index);
             story::begins(&self.log, phase);
-            let before = (Cpu::process(), self.mock_cpu_ns(), now());
+            let cpu = Arc::new(OwnCpu { mock: self.mock.clone() });
             let mut outcome = self
                 .engine
-                .run_phase(phase_run(config, phase, index, source))
+                .run_phase(phase_run(config, phase, index, source, cpu))
                 .map_err(StartFailure::Threads)?;
-            let process = Cpu::process().since(before.0);
-            let used = Used {
-                process,
-                span_ns: now().saturating_since(before.2),
-                mock_ns: self.mock_cpu_ns().saturating_sub(before.1),
-                cores: self.cores,
-                workers: self.threads.workers,
-                peak_rss_bytes: peak_rss_bytes(),
-                spilled: self.ends.spilled.load(Ordering::Relaxed),
-            };
+            let used = self.used();
             story::ended(&self.log, phase, &outcome);
             notes::moved_up(&self.log, outcome.counts.moved_up_ns);
             // What was drawn goes on in the next phase; what a phase leaves behind is let go at once.
@@ -247,6 +231,16 @@ impl Run<'_> {
         drop(sampled);
         monitor.position().processing();
         Ok(self.finish(&outcomes, &mut monitor))
+    }
+
+    /// What the process has used so far.
+    fn used(&self) -> Used {
+        Used {
+            cores: self.cores,
+            workers: self.threads.workers,
+            peak_rss_bytes: peak_rss_bytes(),
+            spilled: self.ends.spilled.load(Ordering::Relaxed),
+        }
     }
 
     /// Conversations for a phase: the sampled ones go on where the phase before stopped.
@@ -284,10 +278,6 @@ impl Run<'_> {
         }
         Box::new(feed)
     }
-
-    fn mock_cpu_ns(&self) -> u64 {
-        self.mock.as_ref().and_then(Server::cpu_ns).unwrap_or_default()
-    }
 }
 
 /// What decides which metrics apply, with the thresholds that the environment sets.
@@ -301,7 +291,13 @@ fn context(config: &RunConfig) -> Context {
 }
 
 /// A phase in the engine's terms.
-fn phase_run(config: &RunConfig, phase: &PhaseConfig, index: usize, source: Source) -> PhaseRun {
+fn phase_run(
+    config: &RunConfig,
+    phase: &PhaseConfig,
+    index: usize,
+    source: Source,
+    cpu: Arc<dyn CpuClock>,
+) -> PhaseRun {
     let draws = |what: &str| stream(config.seed, &format!("load.{}.{what}", phase.kind.name()));
     let plan = schedule::Plan {
         rate_first_step_sec: config.tuning.rate_ramp_interval.as_secs_f64(),
@@ -318,6 +314,7 @@ fn phase_run(config: &RunConfig, phase: &PhaseConfig, index: usize, source: Sour
         cancel_drain: config.tuning.cancel_drain,
         cancel_delay: phase.cancellation.map(|cancellation| cancellation.delay).unwrap_or_default(),
         fixed_schedule: matches!(phase.mode, LoadMode::FixedSchedule(_)),
+        cpu,
     }
 }
 

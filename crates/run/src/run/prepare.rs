@@ -16,9 +16,10 @@ use aiperf_metrics::live;
 use aiperf_report::{FileNames, Level, Log, RecordSink, Redactor, Screen, prepare_dir};
 use aiperf_tokenize::Tokenizer;
 
-use super::{Run, connections, context};
+use super::{Run, context};
 use crate::cache_bust::CacheBuster;
 use crate::compute::{Ends, Pool, Shared, Threshold};
+use crate::connections;
 use crate::error::{RunError, StartFailure};
 use crate::feed::PreparedSize;
 use crate::inputs::Inputs;
@@ -60,7 +61,7 @@ impl<'a> Run<'a> {
         mut destination: Destination,
         making: Stop,
     ) -> Result<Run<'a>, RunError> {
-        let mock = destination.mock.take();
+        let mock = destination.mock.take().map(Arc::new);
         let models = Models::new(destination.models.clone());
         let redactor = Redactor::new(config);
         let screen = Arc::new(Screen::stderr(config.tuning.color));
@@ -85,8 +86,8 @@ impl<'a> Run<'a> {
         let Files { records, raw: raw_records, inputs } = Files::create(config).map_err(folder)?;
 
         let cores = cores();
-        let threads =
-            Threads::of(cores, config.runtime.workers, config.runtime.record_processors, connections(config));
+        let most = connections::bound(&config.phases, config.tuning.connection_limit);
+        let threads = Threads::of(cores, config.runtime.workers, config.runtime.record_processors, most);
         let control = Arc::new(Control::new());
         let mut ends = Ends::new();
         let size = Arc::new(PreparedSize::default());

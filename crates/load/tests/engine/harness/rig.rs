@@ -11,6 +11,7 @@ use aiperf_load::schedule::Plan;
 use aiperf_load::transport::{AffinityHeaders, HeadTemplate, Origin, Resolver, SocketOptions};
 use aiperf_load::{
     Control, Engine, Exchange, ExchangeSink, PacerPlace, PhaseOutcome, PhaseRun, Received, Settings, Source,
+    SystemCpu,
 };
 use aiperf_types::PhaseKind;
 use url::Url;
@@ -111,6 +112,7 @@ pub(crate) fn phase(plan: Plan, source: Source) -> PhaseRun {
         cancel_drain: Duration::from_secs(3),
         cancel_delay: Duration::ZERO,
         fixed_schedule: false,
+        cpu: Arc::new(SystemCpu),
     }
 }
 
