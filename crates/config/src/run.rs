@@ -1,12 +1,12 @@
 //! The settled description of one run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::Tuning;
-use crate::dataset::DatasetConfig;
+use crate::dataset::{DatasetConfig, DatasetSource};
 use crate::endpoint::EndpointConfig;
 use crate::phase::{LoadMode, PhaseConfig, StopRule};
 
@@ -97,6 +97,13 @@ impl RunConfig {
         self.note_in_phase("sessions", conversations);
     }
 
+    /// The path that data from elsewhere were brought to, and the name that stands for it in texts for people.
+    pub fn brought(&self) -> Option<(&Path, &str)> {
+        let DatasetSource::File(file) = &self.dataset.source else { return None };
+        let name = self.remote.as_ref()?.name.as_deref()?;
+        Some((&file.path, name.strip_suffix('/').unwrap_or(name)))
+    }
+
     fn note_in_phase(&mut self, key: &str, count: u64) {
         let phase = self
             .input_config
@@ -113,6 +120,8 @@ impl RunConfig {
 /// Data that were fetched for the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteDataset {
+    /// As they were named, credentials hidden; `None` where no one name stands for the path that is read.
+    pub name: Option<String>,
     /// What the log says about it, a line each.
     pub lines: Vec<String>,
     /// `metadata.dataset` of the JSON export: reference, version, files with their digests.

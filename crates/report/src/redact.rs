@@ -17,11 +17,13 @@ const SHORTEST: usize = 5;
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     secrets: Vec<Finder<'static>>,
+    /// A path in a cache that nobody typed, and the name that stands for it.
+    brought: Option<(Box<str>, Box<str>)>,
 }
 
 impl Redactor {
-    /// Knows the API key, the values of credential headers, credentials among the extra body keys, and the user info
-    /// of the target.
+    /// Knows the API key, the values of credential headers, credentials among the extra body keys, the user info of the
+    /// target, and where data from elsewhere were brought to.
     pub fn new(config: &RunConfig) -> Redactor {
         let mut secrets: Vec<String> = Vec::new();
         if let Some(key) = &config.endpoint.api_key {
@@ -42,7 +44,8 @@ impl Redactor {
         if let Target::Server(url) = &config.endpoint.target {
             secrets.extend(secrets_of_url(url.expose()));
         }
-        Redactor::of(secrets)
+        let brought = config.brought().map(|(path, name)| (path.to_string_lossy().into(), name.into()));
+        Redactor { brought, ..Redactor::of(secrets) }
     }
 
     /// Knows exactly these secrets.
@@ -52,7 +55,8 @@ impl Redactor {
         // A secret that contains another one goes first, or its rest would stay behind.
         secrets.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         secrets.dedup();
-        Redactor { secrets: secrets.iter().map(|secret| Finder::new(secret).into_owned()).collect() }
+        let secrets = secrets.iter().map(|secret| Finder::new(secret).into_owned()).collect();
+        Redactor { secrets, brought: None }
     }
 
     /// `text` without secrets; borrowed when there was none.
@@ -66,6 +70,11 @@ impl Redactor {
                     text = Cow::Owned(text.replace(needle, REDACTED));
                 }
             }
+        }
+        if let Some((path, name)) = &self.brought
+            && text.contains(&**path)
+        {
+            text = Cow::Owned(text.replace(&**path, name));
         }
         text
     }

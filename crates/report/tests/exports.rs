@@ -322,6 +322,7 @@ fn our_own_members_come_last_in_a_fixed_order() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(dir.path());
     config.remote = Some(aiperf_config::RemoteDataset {
+        name: None,
         lines: Vec::new(),
         provenance: serde_json::json!({"reference": "hf://a/b"}),
     });

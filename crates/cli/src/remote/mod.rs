@@ -130,7 +130,11 @@ impl<'a> Anywhere<'a> {
         }
         provenance.detected(file.format.name());
         view.path().clone_into(&mut file.path);
-        config.remote = Some(RemoteDataset { lines: provenance.lines(), provenance: provenance.json() });
+        config.remote = Some(RemoteDataset {
+            name: Some(plan.reference.redacted()),
+            lines: provenance.lines(),
+            provenance: provenance.json(),
+        });
         Ok(Some(view))
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn bring(
         }
     };
     provenance.insert("bytes_fetched".into(), found.fetched().into());
-    config.remote = Some(RemoteDataset { lines, provenance: Value::Object(provenance) });
+    config.remote = Some(RemoteDataset { name: None, lines, provenance: Value::Object(provenance) });
     if let Some(public) = &mut config.dataset.public {
         public.origin = origin;
     }

@@ -231,6 +231,29 @@ fn the_example_of_the_documentation_replays_on_its_schedule_by_url() {
     assert!(server.log().iter().all(|request| request.method == "HEAD" || request.path() != "/trace.jsonl"));
 }
 
+#[test]
+fn what_a_run_says_of_its_data_names_them_as_they_were_typed() {
+    let server = Server::start(|request| match request.path() {
+        "/good.jsonl" => Answer::file(request, &TRACE.into()).with("ETag", "\"a\""),
+        "/bad.jsonl" => Answer::file(request, &[TRACE, b"no record\n"].concat().into()).with("ETag", "\"b\""),
+        _ => Answer::status(404),
+    });
+    let machine = Machine::bare();
+    for (name, code, part) in
+        [("good.jsonl", 0, ": detected as mooncake_trace; it is replayed"), ("bad.jsonl", 2, ":4: ")]
+    {
+        let url = format!("{}/{name}", server.url());
+        let output = machine.profile(&["--input-file", &url]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(&format!("{url}{part}")), "{said}");
+        let log = std::fs::read_to_string(machine.home.path().join("out/logs/aiperf.log")).unwrap();
+        for told in [said, log] {
+            assert!(!told.contains("/v1/https/") && !told.contains(".cache"), "{told}");
+        }
+    }
+}
+
 /// With the very server that the documentation starts: it has no tags, and takes no ranges.
 #[test]
 fn the_example_of_the_documentation_runs_from_pythons_server_and_is_transferred_once_for_each_version() {

@@ -82,12 +82,15 @@ fn execute(config: RunConfig, notes: &[Note], signals: &Signals) -> ExitStatus {
         print::err(&format!("{}: {}\n", if note.warning { "warning" } else { "info" }, note.text));
     }
     let strict = config.strict_load;
+    let brought = config.brought().map(|(path, name)| (path.to_string_lossy().into_owned(), name.to_owned()));
     match aiperf_run::execute(config, env!("CARGO_PKG_VERSION"), signals) {
         Ok(RunEnd::Suspect) if strict => ExitStatus::SuspectLoad,
         Ok(RunEnd::Good | RunEnd::Suspect) => ExitStatus::Success,
         Ok(RunEnd::Failed) => ExitStatus::Failure,
         Err(error) => {
-            print::err(&format!("error: {}\n", redact_text(&error.to_string())));
+            let text = error.to_string();
+            let text = brought.map_or(text.clone(), |(path, name)| text.replace(&path, &name));
+            print::err(&format!("error: {}\n", redact_text(&text)));
             match error {
                 RunError::Input(_) => ExitStatus::Usage,
                 RunError::Start(_) => ExitStatus::Failure,
