@@ -80,7 +80,12 @@ impl Hub<'_> {
     async fn not_found(&self, commit: &str, path: &str) -> Problem {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         let listed = self.client.tree(self.repo, commit, parent, false).await.unwrap_or_default();
-        let near = near::names(path, listed.iter().map(|item| item.path.as_str()));
+        let mut near = near::names(path, listed.iter().map(|item| item.path.as_str()));
+        if near.is_empty() {
+            // Perhaps it lies in another folder.
+            let all = self.client.tree(self.repo, commit, "", true).await.unwrap_or_default();
+            near = near::same_name(path, all.iter().map(|item| item.path.as_str()));
+        }
         let fix = if near.is_empty() {
             "Check the spelling of the path".to_owned()
         } else {

@@ -95,6 +95,7 @@ fn each_refusal_of_the_hub_has_its_own_error() {
         ("org/private", StubRepo { private: true, ..StubRepo::new(files) }),
         ("org/gated", StubRepo { gated: true, ..StubRepo::new(files) }),
         ("org/off", StubRepo { disabled: true, ..StubRepo::new(files) }),
+        ("org/deep", StubRepo::new(&[("data/2026/chat.jsonl", LINES)])),
     ]);
     let mut machine = machine(&hub);
     let refused = |machine: &Machine, reference: &str| {
@@ -113,6 +114,7 @@ fn each_refusal_of_the_hub_has_its_own_error() {
             "the path \"y.jsonl\" in datasets/org/public at main was not found",
             "\"x.jsonl\"",
         ),
+        ("hf://org/deep/chat.jsonl", "was not found", "near names are \"data/2026/chat.jsonl\""),
         (
             "hf://org/public",
             "has no aiperf.json, and no parquet files",
@@ -130,6 +132,13 @@ fn each_refusal_of_the_hub_has_its_own_error() {
     for reference in ["hf://org/private/x.jsonl", "hf://org/gated/x.jsonl"] {
         machine.access(reference, &with("single_turn")).unwrap();
     }
+    // Who answers may be no Hub at all.
+    hub.fault(|request| {
+        let page = Answer::status(404).with("Content-Type", "text/html").body(*b"<!DOCTYPE HTML>\n<html>");
+        request.path().contains("/datasets/org/page/").then_some(page)
+    });
+    let error = machine.access("hf://org/page/x.jsonl", &with("single_turn")).unwrap_err().to_string();
+    assert!(error.contains("does not look like a Hugging Face Hub: it answered an HTML page"), "{error}");
     // Refused without a code: by what the token may do, or by its absence.
     hub.fault(|request| request.path().contains("/revision/").then(|| Answer::status(403)));
     let error = refused(&machine, "hf://org/public/x.jsonl");

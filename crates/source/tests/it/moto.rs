@@ -113,9 +113,15 @@ fn the_checksums_of_boto3_are_asked_for_and_kept_to() {
         "s3.create_bucket(Bucket='summed')\nfor kind in ['CRC32', 'SHA1', 'SHA256']: \
          s3.put_object(Bucket='summed', Key=kind + '.jsonl', Body=b'{}', ChecksumAlgorithm=kind)",
     );
+    // In parts, of which the answer to HEAD does not tell.
+    moto.run(
+        "import io\nfrom boto3.s3.transfer import TransferConfig\n\
+         s3.upload_fileobj(io.BytesIO(b'x' * 11_000_000), 'summed', 'parts.jsonl', \
+         Config=TransferConfig(multipart_threshold=5 << 20, multipart_chunksize=5 << 20))",
+    );
     let machine = machine_of(moto);
-    for kind in ["CRC32", "SHA1", "SHA256"] {
-        let reference = format!("s3://summed/{kind}.jsonl");
+    for name in ["CRC32", "SHA1", "SHA256", "parts"] {
+        let reference = format!("s3://summed/{name}.jsonl");
         machine.fetch(&reference, &with("single_turn")).unwrap();
     }
     // The same checksums, and other bytes.

@@ -8,6 +8,7 @@ use reqwest::header::HeaderMap;
 use super::client::Repo;
 use crate::error::Problem;
 use crate::http::{ATTEMPTS, Failure, header, transient_answer};
+use crate::settings::HUB;
 
 /// What was asked.
 pub(super) struct Asked<'a> {
@@ -38,14 +39,19 @@ pub(super) fn classify(
     let says = |phrase: &str| message.contains(phrase) || text.contains(phrase);
     let repo = asked.repo;
     let credentials = if token { "with the Hub token" } else { "without a token" };
-    let not_found = || Problem::NotFound {
-        what: format!("{repo}"),
-        fix: if token {
-            "Check the spelling; a private repository needs an HF_TOKEN that may read it".into()
-        } else {
-            "Check the spelling; a private repository needs a token in HF_TOKEN".into()
-        },
+    let not_found = || {
+        let spelling = if endpoint == HUB { "" } else { ", and HF_ENDPOINT, which names this Hub" };
+        let needs = if token { "an HF_TOKEN that may read it" } else { "a token in HF_TOKEN" };
+        Problem::NotFound {
+            what: format!("{repo}"),
+            fix: format!("Check the spelling{spelling}; a private repository needs {needs}"),
+        }
     };
+    // The API answers in JSON, and says what it did not find.
+    let is_page = text
+        .trim_start()
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("<html") || start.eq_ignore_ascii_case("<!doc"));
     let problem = match (code, status.as_u16()) {
         (_, 401) if says(INVALID) => Problem::Denied {
             what: format!("the Hub rejected the token for {repo}"),
@@ -84,6 +90,7 @@ pub(super) fn classify(
                 }),
             };
         }
+        ("", 404) if is_page => not_a_hub(endpoint, "an HTML page, with status 404"),
         (_, 404) => not_found(),
         _ => {
             if let Some(failure) = transient_answer(status, headers, &format!("a question about {repo}")) {

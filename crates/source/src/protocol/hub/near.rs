@@ -19,6 +19,14 @@ pub(super) fn names<'a>(wanted: &str, listed: impl IntoIterator<Item = &'a str>)
     found.into_iter().take(MOST).map(|(_, path)| format!("\"{path}\"")).collect()
 }
 
+/// The listed paths that have the last part of `wanted` in another folder.
+pub(super) fn same_name<'a>(wanted: &str, listed: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
+    let wanted = last(wanted);
+    let same = listed.into_iter().filter(|path| last(path) == wanted);
+    same.take(MOST).map(|path| format!("\"{path}\"")).collect()
+}
+
 fn distance(one: &[char], other: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (i, a) in one.iter().enumerate() {
@@ -46,5 +54,7 @@ mod tests {
         );
         assert_eq!(distance(&['a', 'b'], &['b']), 1);
         assert!(names("x", ["completely/other"]).is_empty());
+        let elsewhere = ["data/Chat.jsonl", "data/code.jsonl", "chat.jsonl.gz", "v2/chat.jsonl"];
+        assert_eq!(same_name("old/chat.jsonl", elsewhere), ["\"data/Chat.jsonl\"", "\"v2/chat.jsonl\""]);
     }
 }

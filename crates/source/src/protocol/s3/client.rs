@@ -241,12 +241,24 @@ pub(super) fn entry(object: Object<'_>, response: &Response) -> Entry {
     }
 }
 
+/// Whether a tag is that of an upload in parts: it ends in their number.
+fn is_of_parts(etag: &str) -> bool {
+    etag.trim_matches('"')
+        .rsplit_once('-')
+        .is_some_and(|(_, parts)| !parts.is_empty() && parts.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 /// The digest of a whole object, where the store sends one; that of an upload in parts is one of digests.
 fn checksum(headers: &HeaderMap) -> Option<Promise> {
     use base64::Engine as _;
 
-    if header(headers, "x-amz-checksum-type").is_some_and(|kind| kind != "FULL_OBJECT") {
-        return None;
+    let of_parts = header(headers, "etag").is_some_and(is_of_parts);
+    match header(headers, "x-amz-checksum-type") {
+        Some("FULL_OBJECT") => {}
+        Some(_) => return None,
+        // Who does not tell may mean either, where there are parts.
+        None if of_parts => return None,
+        None => {}
     }
     // One of parts ends in their number, and is no base64.
     let sum = |name: &str, length: usize| {
