@@ -25,6 +25,9 @@ pub enum InputError {
     /// The data.
     #[error("{0}")]
     Dataset(#[from] DatasetError),
+    /// The data of a file.
+    #[error("--input-file: {0}")]
+    File(DatasetError),
     /// A public data set.
     #[error("Cannot use public dataset {name} ({origin}): {cause}")]
     Public {

@@ -397,6 +397,20 @@ fn what_helps(error: &RequestError) -> Option<&'static str> {
         (_, "ClientConnectorError") if error.message.contains("refused") => {
             "no server listens there: start it, or name its host and port with --url"
         }
+        (_, "ClientConnectorError") => {
+            "nothing answers at that address: check --url, the network, and firewalls on the way"
+        }
+        (_, "ClientConnectorCertificateError") => {
+            "the certificate of the server is not trusted: have its authority trusted by the system, or set \
+             AIPERF_HTTP_SSL_VERIFY=0 to accept any"
+        }
+        (_, "ClientConnectorSSLError") => {
+            "TLS cannot be agreed on: check whether --url begins with http:// or https://, and its port"
+        }
+        (_, "ServerDisconnectedError") => {
+            "the server closes connections without an answer: check whether --url names its HTTP port, and http:// or \
+             https://"
+        }
         (_, "TimeoutError") => "raise --request-timeout-seconds, or lower the load",
         (_, "InvalidInferenceResultError") => {
             "answers have nothing that --endpoint-type reads: check it, and --endpoint"
@@ -421,6 +435,16 @@ mod tests {
         assert!(text.starts_with("no request succeeded") && text.contains("--url"), "{text}");
         let text = no_success(&[group(Some(401), "Unauthorized", 2), group(Some(404), "Not Found", 1)]);
         assert!(text.ends_with("give them with --api-key or --header"), "{text}");
+        for (kind, part) in [
+            ("ClientConnectorError", "check --url"),
+            ("ClientConnectorCertificateError", "AIPERF_HTTP_SSL_VERIFY=0"),
+            ("ClientConnectorSSLError", "https://"),
+            ("ServerDisconnectedError", "HTTP port"),
+        ] {
+            let error = RequestError::new(None, kind, "timed out");
+            let text = no_success(&[ErrorGroup { error, count: 1 }]);
+            assert!(text.contains(part), "{text}");
+        }
         assert_eq!(no_success(&[]), "no request succeeded: the run has failed (exit code 1)");
         assert_eq!(no_success(&[group(Some(500), "Internal Server Error", 1)]), no_success(&[]));
     }

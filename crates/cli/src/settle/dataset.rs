@@ -168,7 +168,7 @@ fn file(
     let (format, detected, columns) = if let Some(format) = declared {
         (format, None, asked.clone())
     } else {
-        let found = probe.detect(&path, &asked).map_err(|what| UsageError::Input { what, fix: None })?;
+        let found = probe.detect(&path, &asked).map_err(|what| of_file(typed, &what))?;
         (found.format, Some(found.promotes), found.columns)
     };
     let entry = aiperf_dataset::format(format);
@@ -224,6 +224,14 @@ fn file(
         agents,
     };
     Ok((file, schedule.map(|(schedule, _)| schedule)))
+}
+
+/// What is wrong with the data file, by its name and line, under the flag that names it.
+pub(super) fn of_file(typed: &Typed, what: &str) -> UsageError {
+    // A reference that cannot be used has a sentence of its own, the same under every command.
+    let is_of_source = what.starts_with("Cannot use ");
+    let what = if is_of_source { what.to_owned() } else { format!("{}: {what}", typed.name("--input-file")) };
+    UsageError::Input { what, fix: None }
 }
 
 /// Where the fields of the format are, as far as it was said.

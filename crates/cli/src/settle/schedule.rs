@@ -4,6 +4,7 @@ use std::path::Path;
 
 use aiperf_config::{FileFormat, FixedSchedule, InputColumns, Sampling, redact_text};
 
+use super::dataset::of_file;
 use super::{DatasetProbe, Note, refuse_all};
 use crate::typed::Typed;
 use crate::usage::UsageError;
@@ -32,7 +33,7 @@ pub(super) fn settle(
     let asked = asks_for_schedule(typed)?;
     let opted_out = typed.is_on("--no-fixed-schedule");
     let ignored = typed.is_on("--ignore-trace-delays");
-    let unreadable = |what| UsageError::Input { what, fix: None };
+    let unreadable = |what: String| of_file(typed, &what);
     let mut promoted = false;
     if asked {
         let timing = probe.recorded_times(path, format, columns).map_err(unreadable)?;

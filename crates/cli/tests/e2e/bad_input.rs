@@ -18,6 +18,8 @@ fn refused(place: &Place, flags: &str, parts: &[&str]) {
     for part in parts {
         assert!(error.contains(part), "{flags}: no {part:?} in {error}");
     }
+    let mut given = flags.split_whitespace().filter(|word| word.starts_with("--"));
+    assert!(given.any(|flag| error.contains(flag)), "{flags}: no flag in {error}");
     assert!(error.len() < 1500, "{flags}: {} bytes of error", error.len());
     assert!(ran.out.is_empty(), "{flags}: {}", ran.out);
     assert_eq!(mock.stats().requests, 0, "{flags}: something was sent");

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use aiperf_clock::Anchor;
 use aiperf_config::{CacheBust, DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
-use aiperf_dataset::{Dataset, OpenContext, Sampler, Stop};
+use aiperf_dataset::{Dataset, DatasetError, OpenContext, Sampler, Stop};
 use aiperf_load::{Control, CpuClock, Engine, PhaseRun, Source, preflight, schedule};
 use aiperf_metrics::Context;
 use aiperf_mock_server::Server;
@@ -125,7 +125,12 @@ fn open_dataset(
                 origin: public.origin.clone(),
                 cause: cause.to_string(),
             },
-            None => cause.into(),
+            None => match (&config.dataset.source, &cause) {
+                // What the options do not go with names them itself.
+                (_, DatasetError::Unsuitable(_) | DatasetError::Prompt(_) | DatasetError::Stopped)
+                | (DatasetSource::Synthetic(_) | DatasetSource::Stored(_), _) => cause.into(),
+                (DatasetSource::File(_), _) => InputError::File(cause),
+            },
         }
     })
 }
