@@ -77,14 +77,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         let mut local = Vec::with_capacity(files.len());
         let mut all = Vec::with_capacity(files.len());
         for file in files {
-            let result = self.file(file, &mut meter).await;
-            let (path, digests) = match result {
-                Ok(found) => found,
-                Err(problem) => {
-                    self.events.send(Event::End);
-                    return Err(problem);
-                }
-            };
+            let (path, digests) = self.file(file, &mut meter).await?;
             local.push(LocalFile {
                 name: self.plan.name(file).to_owned(),
                 path,

@@ -8,7 +8,7 @@ use crate::cache::hub::HubCache;
 use crate::cache::remote::RemoteCache;
 use crate::digest::Promise;
 use crate::error::{Problem, SourceError};
-use crate::events::{Events, Stop};
+use crate::events::{Event, Events, Stop};
 use crate::fetch::{Fetch, LocalFile};
 use crate::http::{Http, retrying};
 use crate::plan::Plan;
@@ -288,7 +288,11 @@ impl Sources {
                 Err(Problem::Connect { host: "the network".into(), cause: error.to_string(), named_by: None })
             }
         };
-        result.map_err(|problem| problem.about(name))
+        result.map_err(|problem| {
+            // What was stopped in the middle of a transfer said no end.
+            self.events.send(Event::End);
+            problem.about(name)
+        })
     }
 }
 

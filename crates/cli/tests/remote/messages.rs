@@ -226,6 +226,10 @@ fn what_is_wrong_with_a_reference_or_its_source() {
             row("hf://org/bare/aiperf.json", ByAll, "names a manifest", "Name the folder", 2),
         ],
     );
+    machine.set("HF_HUB_ETAG_TIMEOUT", "soon");
+    let wrong = "HF_HUB_ETAG_TIMEOUT is \"soon\": it must be seconds";
+    check(&machine, &[row("hf://org/bare/x.jsonl", ByAll, wrong, "Correct the variable, or unset it", 2)]);
+    machine.set("HF_HUB_ETAG_TIMEOUT", "9");
     // None of it was told after a byte of the data.
     assert!(hub.storage_log().is_empty());
     machine.set("AIPERF_DATASET_REMOTE_OFFLINE", "1");

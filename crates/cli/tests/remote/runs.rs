@@ -174,11 +174,14 @@ fn resolve_shows_what_would_run_and_reads_no_data() {
     let output = machine.aiperf(&["dataset", "resolve", "hf://org/trace", "--first-record"]);
     let text = stdout(&output);
     assert!(text.contains("fixed schedule   yes") && text.contains("mooncake_trace (by manifest)"), "{text}");
+    assert!(text.contains(" (the newest)\n"), "{text}");
     let local = machine.home.path().join("x.jsonl");
     std::fs::write(&local, TRACE).unwrap();
     let output = machine.aiperf(&["dataset", "resolve", "x.jsonl", "--json"]);
     let shown: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!((&shown["resolved_version"], &shown["format"]), (&Value::Null, &Value::Null));
+    let text = stdout(&machine.aiperf(&["dataset", "resolve", "x.jsonl"]));
+    assert!(text.contains("\nversion          none\n"), "{text}");
 }
 
 #[test]

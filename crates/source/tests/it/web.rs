@@ -547,3 +547,29 @@ fn a_stopped_transfer_leaves_nothing_and_the_next_one_is_clean() {
     assert!(error.to_string().contains("it was interrupted"), "{error}");
     assert_eq!(error.problem.blame(), Blame::World);
 }
+
+#[test]
+fn a_transfer_that_is_stopped_in_the_middle_says_its_end() {
+    let bytes: Arc<[u8]> = vec![b'x'; 1_000_000].into();
+    let server = serve(move |request| {
+        let stall_after = (request.method == "GET").then_some(500_000);
+        Answer { stall_after, ..Answer::file(request, &bytes).with("ETag", "\"a\"") }
+    });
+    let machine = Machine::new(&[]);
+    let url = format!("{}/x.jsonl", server.url());
+    let error = std::thread::scope(|scope| {
+        let run = scope.spawn(|| machine.fetch(&url, &with("single_turn")).unwrap_err());
+        let goes_on =
+            || machine.events.lock().unwrap().iter().any(|event| matches!(event, Event::Progress { .. }));
+        while !goes_on() {
+            std::thread::yield_now();
+        }
+        machine.stop.now();
+        run.join().unwrap()
+    });
+    assert!(error.to_string().contains("it was interrupted"), "{error}");
+    // A bar that is being shown is taken away before the error is.
+    assert_eq!(machine.events.lock().unwrap().last(), Some(&Event::End));
+    let tmp = machine.home.path().join(".cache/aiperf/remote/v1/tmp");
+    assert_eq!(std::fs::read_dir(tmp).unwrap().count(), 0);
+}

@@ -131,16 +131,20 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     if let Some(name) = matches.get_one::<String>("public-dataset").map(String::as_str).or(named) {
         return fetch_set(matches, name, &environment);
     }
+    let references: Vec<&String> = matches.get_many("references").into_iter().flatten().collect();
     let (sources, _signals) = match remote::sources(&environment) {
         Ok(sources) => sources,
         Err(problem) => {
-            print::err(&format!("error: {problem}. {}.\n", problem.fix()));
-            return ExitStatus::Usage;
+            // It is the fault of all of them.
+            let first = references.first().map(|text| redact_text(text)).unwrap_or_default();
+            let error = problem.about(first);
+            print::err(&format!("error: {error}\n"));
+            return (&error).into();
         }
     };
     let mut status = ExitStatus::Success;
     let mut objects = Vec::new();
-    for text in matches.get_many::<String>("references").into_iter().flatten() {
+    for text in references {
         match fetch(&sources, text) {
             Ok((object, lines)) => {
                 objects.push(object);

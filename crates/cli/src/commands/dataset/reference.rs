@@ -55,9 +55,14 @@ pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -
     };
     line("reference", &plan.reference.redacted());
     line("exact reference", &plan.resolved_reference);
-    let version = plan.version.as_deref().unwrap_or("none");
-    let pinned = if plan.pinned { "named by the reference" } else { "the newest" };
-    line("version", &format!("{version} ({pinned})"));
+    let version = match (&plan.version, &plan.reference) {
+        (Some(version), _) if plan.pinned => format!("{version} (named by the reference)"),
+        (Some(version), _) if plan.offline => format!("{version} (the newest in the cache)"),
+        (Some(version), _) => format!("{version} (the newest)"),
+        (None, Reference::Local(_)) => "none".into(),
+        (None, _) => "none: it is downloaded again on every run".into(),
+    };
+    line("version", &version);
     match (plan.format, plan.format_source) {
         (Some(format), Some(source)) => line("format", &format!("{format} (by {})", source.name())),
         _ => line("format", "found by the first record of the downloaded data"),
