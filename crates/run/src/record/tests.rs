@@ -106,9 +106,10 @@ fn exchange(case: &Case, raw: &Json) -> Exchange {
         Received::Bytes(bytes) => bytes.reads.last().map_or(start, |(_, at)| *at),
         _ => start,
     };
-    // What the answer says is for the reader to find; these are found before it.
-    let by_transport = ["Internal Server Error", "ClientPayloadError", "RequestCancellationError"];
-    let failure = raw.get("error").filter(|error| by_transport.iter().any(|kind| error["type"] == *kind));
+    // What the answer says is for the reader to find; these are found before it, or in an event that was not recorded.
+    let given =
+        ["Internal Server Error", "ClientPayloadError", "RequestCancellationError", "SSEResponseError"];
+    let failure = raw.get("error").filter(|error| given.iter().any(|kind| error["type"] == *kind));
     Exchange {
         identity: Identity {
             number: raw["metadata"]["session_num"].as_u64().unwrap(),
