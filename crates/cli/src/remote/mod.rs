@@ -222,9 +222,8 @@ impl DatasetProbe for Anywhere<'_> {
         let Some(remote) = self.remote.get() else { return Files.detect(path, columns) };
         let fetched = self.told(remote.fetched())?;
         let path = fetched.view.path();
-        let mut found = Files
-            .detect(path, columns)
-            .map_err(|fault| by_reference(&fault, path, &remote.plan.reference))?;
+        let mut found =
+            self.told(Files.detect(path, columns).map_err(|fault| undetected(&remote.plan, path, &fault)))?;
         // Columns make a schedule only where somebody says that they are a trace.
         let by_name = remote.plan.files().next().is_some_and(|(name, _)| is_columnar(name));
         found.promotes &= !by_name && !holds_columns(fetched.view.path());
@@ -282,6 +281,24 @@ fn is_page(head: &[u8]) -> bool {
     is_html(String::from_utf8_lossy(head).trim_start())
 }
 
+/// Data that fit no format, as a fault of their source: what is wrong stands before the last semicolon, and the next step
+/// behind it.
+fn undetected(plan: &Plan, path: &Path, fault: &str) -> SourceError {
+    let fault = fault
+        .strip_prefix(&*path.to_string_lossy())
+        .and_then(|rest| rest.strip_prefix(": "))
+        .unwrap_or(fault);
+    let fault = by_reference(fault, path, &plan.reference);
+    let is_step = |(_, fix): &(&str, &str)| fix.starts_with(|first: char| first.is_ascii_lowercase());
+    let (what, fix) = fault
+        .rsplit_once("; ")
+        .filter(is_step)
+        .unwrap_or((&fault, "name the type with --custom-dataset-type"));
+    let (first, rest) = fix.split_at(1);
+    let fix = first.to_ascii_uppercase() + rest;
+    Problem::Unreadable { what: what.to_owned(), fix }.about(plan.reference.redacted())
+}
+
 /// A page that came in the place of data.
 fn a_page(plan: &Plan) -> SourceError {
     let page = "it is an HTML page and no data";
@@ -290,7 +307,7 @@ fn a_page(plan: &Plan) -> SourceError {
             Some(format) => format!("it does not look like {format}: {page}"),
             None => page.into(),
         },
-        fix: "Give the address of the file itself, not of a page that shows it or asks to sign in".into(),
+        fix: "Name the file itself, not a page that shows it or asks for a sign-in".into(),
     }
     .about(plan.reference.redacted())
 }

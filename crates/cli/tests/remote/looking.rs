@@ -114,7 +114,7 @@ fn a_run_names_the_reference_whose_first_record_fits_nothing_and_says_what_a_pag
         let run = machine.profile(&["--input-file", &url]);
         let said = stderr(&run);
         assert_eq!(run.status.code(), Some(2), "{said}");
-        assert!(said.contains(&format!("{url}: {part}")), "{said}");
+        assert!(said.contains(&format!("error: Cannot use {url}: {part}")), "{said}");
         assert!(
             !said.contains(machine.home.path().to_str().unwrap()) && !said.contains("/v1/https/"),
             "{said}"
