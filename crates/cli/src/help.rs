@@ -31,9 +31,10 @@ pub fn profile(detail: Detail) -> String {
          Without a server at hand:\n\
          \x20 aiperf profile --model demo --url mock:// --streaming --concurrency 16 \\\n\
          \x20     --request-count 500\n\
-         A recorded trace, on its own schedule:\n\
+         A trace, on its own schedule:\n\
+         \x20 aiperf synthesize trace --output trace.jsonl --num-requests 50 --rate 10\n\
          \x20 aiperf profile --model demo --url mock:// --streaming \\\n\
-         \x20     --input-file examples/mooncake.jsonl --custom-dataset-type mooncake_trace\n",
+         \x20     --input-file trace.jsonl --custom-dataset-type mooncake_trace\n",
     );
     let mut group: Option<Group> = None;
     for flag in flags::all().filter(|flag| flag.acts()) {

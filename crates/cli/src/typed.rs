@@ -201,6 +201,7 @@ fn read_value(flag: &'static Flag, name: &str, text: &str) -> Result<Value, Usag
             similar: None,
         })
     };
+    let is_sweep = || SWEPT.contains(&flag.shown) && is_list(text);
     match flag.kind {
         Kind::Switch => match text {
             "true" => Ok(Value::Switch(true)),
@@ -213,7 +214,7 @@ fn read_value(flag: &'static Flag, name: &str, text: &str) -> Result<Value, Usag
         Kind::Text | Kind::Texts | Kind::Path => Ok(Value::Text(text.to_owned())),
         Kind::Count { min } => match whole(text, min, flag.most) {
             Ok(count) => Ok(Value::Count(count)),
-            Err(_) if is_list(text) => Err(sweep(name, text)),
+            Err(_) if is_sweep() => Err(sweep(name, text)),
             Err(rule) => refuse(&rule),
         },
         Kind::Number(bounds) | Kind::Seconds(bounds) => match read_number(text) {
@@ -223,7 +224,14 @@ fn read_value(flag: &'static Flag, name: &str, text: &str) -> Result<Value, Usag
             {
                 Ok(Value::Number(number))
             }
-            None if is_list(text) => Err(sweep(name, text)),
+            None if is_sweep() => Err(sweep(name, text)),
+            // A comma for the point.
+            None if read_number(&text.replacen(',', ".", 1)).is_some() => Err(UsageError::Value {
+                flag: name.to_owned(),
+                value: text.to_owned(),
+                rule: bounds.rule.to_owned(),
+                similar: Some(text.replacen(',', ".", 1)),
+            }),
             _ => refuse(bounds.rule),
         },
         Kind::SecondsOrForever => match read_number(text) {
@@ -270,6 +278,22 @@ pub(crate) fn whole(text: &str, least: u64, most: u64) -> Result<u64, String> {
         _ => Err(rule),
     }
 }
+
+/// Flags of which the reference takes several values, for a run with each.
+const SWEPT: [&str; 12] = [
+    "--benchmark-duration",
+    "--concurrency",
+    "--prefill-concurrency",
+    "--request-rate",
+    "--request-count",
+    "--num-users",
+    "--num-conversations",
+    "--conversation-turn-mean",
+    "--isl",
+    "--isl-stddev",
+    "--osl",
+    "--osl-stddev",
+];
 
 fn is_list(text: &str) -> bool {
     let mut parts = text.trim_matches(['[', ']']).split(',');
@@ -432,6 +456,23 @@ mod tests {
                 format!("--concurrency {text} is not supported yet: it comes with parameter sweeps")
             );
         }
+    }
+
+    #[test]
+    fn a_comma_in_a_number_that_is_no_sweep_breaks_the_rule_of_its_flag() {
+        for (arguments, message, tip) in [
+            (
+                ["--request-timeout-seconds", "1,5"],
+                "--request-timeout-seconds: expected a finite number, 0 or more, got '1,5'",
+                Some("did you mean '1.5'?"),
+            ),
+            (["--random-seed", "1,5"], "--random-seed: expected a whole number, 0 or more, got '1,5'", None),
+        ] {
+            let error = typed(&arguments).unwrap_err();
+            assert_eq!(error.to_string(), message);
+            assert_eq!(error.tip().as_deref(), tip);
+        }
+        assert!(SWEPT.iter().all(|shown| flags::find(shown).is_some_and(|flag| flag.shown == *shown)));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) const FLAGS: &[Flag] = &[
     .default("poisson")
     .shown_default("poisson; gamma with --arrival-smoothness")
     .choices(&["concurrency-burst", "constant", "gamma", "poisson"])
-    .help("Spacing of arrivals at a rate"),
+    .help("Spacing of arrivals at a rate; concurrency-burst is what there is without one: no pacing, as fast as --concurrency allows"),
     Flag::new(
         "--arrival-smoothness",
         &["--arrival-smoothness", "--vllm-burstiness"],

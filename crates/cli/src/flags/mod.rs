@@ -219,7 +219,7 @@ pub enum Kind {
 /// A feature that is not there yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Later {
-    /// Further endpoint types, several servers and other connection strategies.
+    /// More endpoint types, several models or servers, other connection strategies.
     MoreEndpoints,
     /// Readiness probes and server hooks.
     ServerHooks,
@@ -261,7 +261,9 @@ impl Later {
     /// The feature, in words that follow "comes with".
     pub const fn phrase(self) -> &'static str {
         match self {
-            Later::MoreEndpoints => "further endpoint types, several servers and other connection strategies",
+            Later::MoreEndpoints => {
+                "more endpoint types, several models or servers, other connection strategies"
+            }
             Later::ServerHooks => "readiness probes and server hooks",
             Later::AgenticReplay => "the replay of agentic traces",
             Later::ConfigFiles => "configuration files",

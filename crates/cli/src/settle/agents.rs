@@ -10,7 +10,7 @@ use crate::usage::UsageError;
 const THINK: &str = "--use-think-time-only";
 const IDLE_GAP: &str = "--trace-idle-gap-cap-seconds";
 const WRAP: &str = "--allow-dataset-wrap";
-const CONTEXT: &str = "--max-context-length";
+pub(super) const CONTEXT: &str = "--max-context-length";
 
 /// What is asked of the replay of a file of `format`.
 pub(super) fn settle(

@@ -131,6 +131,12 @@ fn refuse_file_flags(typed: &Typed) -> Result<(), UsageError> {
         "needs a data file",
         "add --input-file PATH, or drop it",
     )?;
+    refuse_all(
+        typed,
+        &[agents::CONTEXT],
+        "chooses recorded traces by the context they need, and generated text is as long as it is asked to be",
+        "bound it with --isl and --osl, or drop it",
+    )?;
     synthesis::refuse(typed)?;
     refuse_all(
         typed,

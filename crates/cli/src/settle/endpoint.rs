@@ -60,12 +60,14 @@ pub(super) fn settle(typed: &Typed, notes: &mut Vec<Note>) -> Result<EndpointCon
     })
 }
 
-/// A time in seconds; infinite is none.
+/// A time in seconds; infinite is none, and one that is shorter than the clock can tell is the shortest there is: 0 may
+/// mean something else.
 pub(super) fn duration(typed: &Typed, flag: &str, seconds: f64) -> Result<Option<Duration>, UsageError> {
     if seconds.is_infinite() {
         return Ok(None);
     }
-    Duration::try_from_secs_f64(seconds).map(Some).map_err(|_| UsageError::Value {
+    let least = if seconds > 0.0 { Duration::from_nanos(1) } else { Duration::ZERO };
+    Duration::try_from_secs_f64(seconds).map(|time| Some(time.max(least))).map_err(|_| UsageError::Value {
         flag: typed.name(flag).into(),
         value: typed.get(flag).map_or_else(|| seconds.to_string(), |given| given.last.clone()),
         rule: "a time that fits in the clock".into(),

@@ -9,6 +9,7 @@ mod input_config;
 mod lengths;
 mod media;
 mod output;
+mod overridden;
 mod overwritten;
 pub(crate) mod pairs;
 mod phases;
@@ -125,6 +126,7 @@ pub fn settle(
     };
     config.input_config = input_config::build(typed, &config);
     notes.extend(idle::notes(typed, &config));
+    notes.extend(overridden::notes(typed, &config));
     Ok(Settled { config, notes })
 }
 
@@ -158,10 +160,10 @@ fn model(typed: &Typed) -> Result<String, UsageError> {
             "drop it, or give the name as the server spells it",
         )),
         [model] => Ok(model.to_owned()),
-        [model, second, ..] => Err(UsageError::ValueNotYet {
+        _ => Err(UsageError::ValueNotYet {
             flag: typed.name("--model").into(),
-            value: format!("{model},{second}"),
-            what: format!("several models: {}", Later::MoreEndpoints.phrase()),
+            value: format!("with several models ({})", names.join(", ")),
+            what: Later::MoreEndpoints.phrase().into(),
         }),
     }
 }

@@ -62,16 +62,6 @@ pub(super) fn settle(
             "use --endpoint-type chat, or drop it",
         )?;
     }
-    if typed.number("--conversation-turn-delay-mean").unwrap_or(0.0) <= 0.0 {
-        for flag in ["--conversation-turn-delay-stddev", "--conversation-turn-delay-ratio"] {
-            if typed.has(flag) {
-                notes.push(Note::warning(format!(
-                    "{} changes nothing without --conversation-turn-delay-mean",
-                    typed.name(flag)
-                )));
-            }
-        }
-    }
     let shared_system_prompt_length = at_most(typed, "--shared-system-prompt-length", MOST_TOKENS)?;
     let user_context_prompt_length = at_most(typed, "--user-context-prompt-length", MOST_TOKENS)?;
     let shape = SyntheticDataset {

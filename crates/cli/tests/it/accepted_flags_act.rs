@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use aiperf_cli::environment::Environment;
 use aiperf_cli::flags;
 
-use crate::support::{Told, settle_with, words};
+use crate::support::{effect, words};
 
 const FILE: &str = "--input-file @mooncake_hash.jsonl --custom-dataset-type mooncake_trace";
 const TRACE: &str = "--input-file @baseten.parquet --custom-dataset-type baseten_trace";
@@ -178,18 +177,7 @@ const APART: [&str; 3] = ["--model", "--no-server-metrics", "--no-gpu-telemetry"
 fn run(line: &str) -> (String, Vec<String>) {
     let words = words(line);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let settled = settle_with(&words, &Environment::default(), &Told::default());
-    let settled = settled.unwrap_or_else(|error| panic!("{line}: {}", error.report()));
-    let mut config = settled.config;
-    // What differs anyway.
-    config.benchmark_id.clear();
-    config.cli_command.clear();
-    // What results record of a flag is no effect of it.
-    config.input_config = serde_json::Value::Null;
-    if !config.seed_given {
-        config.seed = 0;
-    }
-    (format!("{config:?}"), settled.notes.into_iter().map(|note| note.text).collect())
+    effect(&words).unwrap_or_else(|error| panic!("{line}: {}", error.report()))
 }
 
 #[test]

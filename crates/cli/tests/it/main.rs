@@ -9,6 +9,7 @@ mod defaults;
 mod documents;
 mod flag_table;
 mod help;
+mod idle_options;
 mod input_config;
 mod looking;
 mod options_of_formats;

@@ -11,7 +11,9 @@ use crate::support::{Told, data, settle_line, settle_with, words};
 const REFUSED: &[(&str, &[&str])] = &[
     // Endpoint.
     ("--model ,", &["--model: one of the 3 names is empty", "drop it"]),
-    ("--model n", &["several models", "not supported yet"]),
+    ("--model n", &["error: --model with several models (m, n) is not supported yet: it comes with "]),
+    ("-m n,o", &["error: -m with several models (m, n, o) is not supported yet: it comes with "]),
+    ("--max-context-length 5", &["--max-context-length", "generated text", "--isl"]),
     ("--url http://a --url http://b", &["--url", "not supported yet", "several servers"]),
     ("--url http://a,http://b", &["--url", "not supported yet", "several servers"]),
     ("--url http://h:99999", &["--url", "port"]),

@@ -62,6 +62,20 @@ pub(crate) fn settled(arguments: &[&str]) -> Settled {
     settle(arguments).unwrap_or_else(|error| panic!("{arguments:?}: {}", error.report()))
 }
 
+/// The run that a command line comes to, without what differs anyway, and what is said of it.
+pub(crate) fn effect(arguments: &[&str]) -> Result<(String, Vec<String>), UsageError> {
+    let settled = settle(arguments)?;
+    let mut config = settled.config;
+    config.benchmark_id.clear();
+    config.cli_command.clear();
+    // What results record of a flag is no effect of it.
+    config.input_config = serde_json::Value::Null;
+    if !config.seed_given {
+        config.seed = 0;
+    }
+    Ok((format!("{config:?}"), settled.notes.into_iter().map(|note| note.text).collect()))
+}
+
 /// Splits at white space; `@name` is a file of the test data.
 pub(crate) fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(|word| word.strip_prefix('@').map_or_else(|| word.to_owned(), data)).collect()

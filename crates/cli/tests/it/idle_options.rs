@@ -1,0 +1,221 @@
+//! What of a command line has no effect, or not the one that it says: each is told, by the name that was typed.
+
+use aiperf_cli::flags::{self, Flag, Kind};
+
+use crate::support::{effect, settle, settle_line, settled};
+
+fn warnings(line: &str) -> Vec<String> {
+    let notes = settle_line(line).unwrap_or_else(|error| panic!("{line}: {}", error.report())).notes;
+    notes.into_iter().filter(|note| note.warning).map(|note| note.text).collect()
+}
+
+/// What is accepted and finds nothing to act on says so, by the name that was typed.
+#[test]
+fn options_with_nothing_to_act_on_are_told() {
+    let raw = "--input-file @single_turn.jsonl --custom-dataset-type raw_payload --request-count 1";
+    let texts = "--input-file @single_turn.jsonl --custom-dataset-type single_turn --request-count 1";
+    for (line, flag) in [
+        ("--endpoint-type completions --use-legacy-max-tokens".to_owned(), "--use-legacy-max-tokens"),
+        ("--export-level summary --export-http-trace".to_owned(), "--export-http-trace"),
+        ("--trace-idle-gap-cap-seconds 2".to_owned(), "--trace-idle-gap-cap-seconds"),
+        ("--use-think-time-only".to_owned(), "--use-think-time-only"),
+        ("--no-allow-dataset-wrap".to_owned(), "--no-allow-dataset-wrap"),
+        ("--session-turn-delay-mean 5".to_owned(), "--session-turn-delay-mean"),
+        ("--inter-turn-delay-cap-seconds 5".to_owned(), "--inter-turn-delay-cap-seconds"),
+        ("--session-turns-mean 2 --session-delay-ratio 5".to_owned(), "--session-delay-ratio"),
+        ("--use-legacy-max-tokens".to_owned(), "--use-legacy-max-tokens"),
+        ("--endpoint-type completions --apply-chat-template".to_owned(), "--apply-chat-template"),
+        ("--concurrency 1 --concurrency-ramp-duration 5".to_owned(), "--concurrency-ramp-duration"),
+        (format!("{texts} --use-server-token-count --tokenizer builtin"), "--tokenizer"),
+        ("--tokenizer builtin --tokenizer-revision v1".to_owned(), "--tokenizer-revision"),
+        ("--tokenizer / --tokenizer-revision v1".to_owned(), "--tokenizer-revision"),
+        (format!("{texts} --prompt-corpus coding"), "--prompt-corpus"),
+        (format!("{raw} --osl 5"), "--osl"),
+        (format!("{raw} --output-tokens-mean 5"), "--output-tokens-mean"),
+        (format!("{raw} --extra-inputs temperature:0"), "--extra-inputs"),
+        (format!("{raw} --system-prompt hi"), "--system-prompt"),
+        (format!("{raw} --use-legacy-max-tokens"), "--use-legacy-max-tokens"),
+        (format!("{raw} --inter-turn-delay-cap-seconds 2"), "--inter-turn-delay-cap-seconds"),
+    ] {
+        let notes = settle_line(&line).unwrap_or_else(|error| panic!("{}", error.report())).notes;
+        let told = notes.iter().filter(|note| note.text.starts_with(&format!("{flag} changes nothing: ")));
+        assert_eq!(told.filter(|note| note.warning).count(), 1, "{line}: {notes:?}");
+    }
+    for line in [
+        "--use-legacy-max-tokens --export-http-trace --osl 5 --extra-inputs temperature:0 --prompt-corpus coding".to_owned(),
+        format!("{texts} --osl 5 --extra-inputs temperature:0 --system-prompt hi --inter-turn-delay-cap-seconds 2"),
+        "--tokenizer org/name --tokenizer-revision v1 --apply-chat-template".to_owned(),
+        "--session-turns-mean 2 --session-turn-delay-mean 5 --session-delay-ratio 2 --inter-turn-delay-cap-seconds 1".to_owned(),
+        "--use-legacy-max-tokens --seq-dist 8,4:100 --use-server-token-count --tokenizer builtin".to_owned(),
+        "--concurrency 2 --concurrency-ramp-duration 5".to_owned(),
+    ] {
+        let notes = settle_line(&line).unwrap_or_else(|error| panic!("{}", error.report())).notes;
+        assert!(!notes.iter().any(|note| note.text.contains("changes nothing")), "{line}: {notes:?}");
+    }
+}
+
+#[test]
+fn a_spread_of_no_pause_is_told() {
+    let notes = settled(&["--session-turn-delay-stddev", "2"]).notes;
+    assert!(
+        notes[0].warning && notes[0].text.starts_with("--session-turn-delay-stddev changes nothing"),
+        "{notes:?}"
+    );
+}
+
+/// Values for flags that the plainest run may have, by what they look like.
+fn value(flag: &Flag) -> Option<String> {
+    Some(match flag.kind {
+        Kind::Switch => return None,
+        Kind::Count { .. } => "7".to_owned(),
+        Kind::Number(bounds) if bounds.max < 2.0 => "0.7".to_owned(),
+        Kind::Number(_) | Kind::Seconds(_) | Kind::SecondsOrForever => "7".to_owned(),
+        Kind::Choice => {
+            let other = flag.values().find(|value| Some(*value) != flag.default);
+            other.or(flag.default).unwrap_or_default().to_owned()
+        }
+        Kind::Text if !flag.one_of.is_empty() => flag.values().next().unwrap_or_default().to_owned(),
+        Kind::Texts if flag.shown == "--bind-address" => "127.0.0.1".to_owned(),
+        Kind::Text | Kind::Texts | Kind::Path => "key:value".to_owned(),
+    })
+}
+
+/// With nothing else on the command line each accepted flag acts, is refused, or is told: none is dropped in silence.
+#[test]
+fn in_the_plainest_run_no_flag_is_dropped_in_silence() {
+    // What is so anyway: they say what the run is, or ask for what there is without them.
+    let apart = [
+        "--model",
+        "--url",
+        "--endpoint-type",
+        "--no-server-metrics",
+        "--no-gpu-telemetry",
+        "--allow-dataset-wrap",
+        "--arrival-pattern",
+        "--request-rate-mode",
+    ];
+    let is_only_choice = |flag: &Flag| flag.values().count() == 1;
+    for endpoint in ["chat", "completions", "embeddings", "nim-rankings"] {
+        let seen = |more: &[&str]| {
+            let plain = ["--url", "http://h:1", "--endpoint-type", endpoint];
+            effect(&plain.iter().chain(more).copied().collect::<Vec<_>>())
+        };
+        let (plain, _) = seen(&[]).unwrap();
+        let flags = flags::all().filter(|flag| flag.acts() && !is_only_choice(flag));
+        let names = flags.flat_map(|flag| flag.names.iter().map(move |name| (flag, *name)));
+        let is_dropped = |(flag, name): &(&Flag, &str)| {
+            let value = value(flag);
+            let words: Vec<&str> = std::iter::once(*name).chain(value.as_deref()).collect();
+            seen(&words).is_ok_and(|(run, notes)| run == plain && notes.is_empty())
+        };
+        let dropped: Vec<_> = names
+            .filter(|(_, name)| !apart.contains(name))
+            .filter(is_dropped)
+            .map(|(_, name)| name)
+            .collect();
+        assert!(dropped.is_empty(), "{endpoint}: {dropped:?}");
+    }
+}
+
+#[test]
+fn a_pattern_that_means_no_pacing_is_told_beside_a_rate() {
+    let told = warnings("--request-rate 5 --request-rate-mode concurrency-burst");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with("--request-rate-mode concurrency-burst changes nothing: ")
+            && told[0].contains("Poisson")
+    );
+    assert_eq!(warnings("--arrival-pattern concurrency-burst"), [""; 0]);
+    let warmup = "--request-rate 5 --warmup-duration 1 --warmup-arrival-pattern concurrency-burst";
+    assert!(warnings(warmup)[0].starts_with("--warmup-arrival-pattern concurrency-burst"));
+}
+
+#[test]
+fn generated_text_is_not_chosen_by_a_context_length() {
+    let error = settle_line("--max-context-length 5").unwrap_err().report();
+    assert!(
+        error.contains("--max-context-length chooses recorded traces") && error.contains("--isl"),
+        "{error}"
+    );
+}
+
+#[test]
+fn credentials_in_two_places_say_which_are_sent() {
+    let told = |arguments: &[&str]| {
+        let notes = settle(arguments).unwrap_or_else(|error| panic!("{}", error.report())).notes;
+        let told = notes.into_iter().filter(|note| note.warning && note.text.contains("credentials"));
+        told.map(|note| note.text).collect::<Vec<_>>()
+    };
+    let header = ["-H", "authorization: Bearer planted"];
+    let both = told(&[&["--api-key", "planted"][..], &header].concat());
+    assert_eq!(
+        both,
+        [
+            "credentials are given in more than one place: those of --api-key are sent, those of -H Authorization are \
+          not; keep one of them"
+        ]
+    );
+    let url = ["--url", "http://planted:planted@h"];
+    for (one, sent, dropped) in [
+        (&["--api-key", "planted"][..], "those of --api-key are sent", "in --url are not"),
+        (&header[..], "those of -H Authorization are sent", "in --url are not"),
+    ] {
+        let both = told(&[one, &url[..]].concat());
+        assert!(both.len() == 1 && both[0].contains(sent) && both[0].contains(dropped), "{both:?}");
+        assert!(!both[0].contains("planted"), "{both:?}");
+        assert!(told(one).is_empty());
+    }
+    assert!(told(&url).is_empty());
+}
+
+#[test]
+fn keys_and_headers_that_two_places_set_say_which_are_sent() {
+    for (line, parts) in [
+        (
+            "--extra-inputs max_tokens:3 --osl 4",
+            &["max_completion_tokens of --osl", "max_tokens of --extra-inputs", "keep one"][..],
+        ),
+        (
+            "--extra-inputs max_completion_tokens:3 --osl 4",
+            &["of --extra-inputs, and not the lengths of --osl"],
+        ),
+        (
+            "--extra-inputs max_tokens:3 --seq-dist 8,4:100 --use-legacy-max-tokens",
+            &["not the lengths of --seq-dist"],
+        ),
+        ("--endpoint-type completions --extra-inputs max_tokens:3 --osl 4", &["not the lengths of --osl"]),
+        ("--extra-inputs model:other", &["the model of --extra-inputs, and not that of --model"]),
+        (
+            "--extra-inputs stream:false --streaming",
+            &["the stream of --extra-inputs, and not that of --streaming"],
+        ),
+        ("--header Content-Type:text/plain", &["--header Content-Type changes nothing"]),
+        (
+            "--header x-session-affinity:a",
+            &["X-Session-Affinity changes nothing", "AIPERF_HTTP_X_SESSION_AFFINITY_FROM_CORRELATION_ID=0"],
+        ),
+    ] {
+        let told = warnings(line);
+        assert_eq!(told.len(), 1, "{line}: {told:?}");
+        assert!(parts.iter().all(|part| told[0].contains(part)), "{line}: {told:?}");
+    }
+    for line in [
+        "--extra-inputs max_tokens:3",
+        "--extra-inputs max_tokens:3 --osl 0",
+        "--extra-inputs temperature:0 --osl 4",
+        "--extra-inputs model:m --header X-Session-ID:a",
+        "--endpoint-type embeddings --extra-inputs max_tokens:3",
+    ] {
+        assert_eq!(warnings(line), [""; 0], "{line}");
+    }
+}
+
+/// A time above 0 that rounds to none must not come to mean "no limit".
+#[test]
+fn a_time_too_short_to_tell_is_the_shortest_there_is() {
+    let limit =
+        |seconds: &str| settled(&["--request-timeout-seconds", seconds]).config.endpoint.request_timeout;
+    assert_eq!(limit("1e-10"), Some(std::time::Duration::from_nanos(1)));
+    assert_eq!(limit("0"), None);
+    assert_eq!(limit("1.5"), Some(std::time::Duration::from_millis(1500)));
+}
