@@ -222,6 +222,36 @@ impl Note {
     }
 }
 
+impl Note {
+    /// What is to be said of times that are missing or out of order.
+    fn of_times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::TimesGoBack { requests, first } => write!(
+                f,
+                "{requests} request(s) lie before the one that is listed before them (the first: {first}) and are taken for \
+                 those of other agents; list the requests of a trace in the order of their times"
+            ),
+            Note::EventsWithoutTime { events, first } => write!(
+                f,
+                "{events} event(s) have no time and were passed over (the first at {first}); their rounds go by the times of \
+                 their other events, which may be later ones: give each of timing_events a timestamp"
+            ),
+            Note::FirstWithoutTime { at, field } => write!(
+                f,
+                "{at}: field `{field}`: the first record has no time, and it decides for all: they are sent without their \
+                 recorded schedule, though others have times; add the time, or say with --no-fixed-schedule that this is \
+                 meant"
+            ),
+            Note::Undated { rounds, first } => write!(
+                f,
+                "{rounds} round(s) have no time and were left out (the first at {first}); give one of their timing_events a \
+                 timestamp to keep them"
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -290,27 +320,10 @@ impl fmt::Display for Note {
             Note::AgentsWithoutParent { agents } => {
                 write!(f, "{agents} subagent(s) were left out: no kept request comes before them, or they have none")
             }
-            Note::Undated { rounds, first } => write!(
-                f,
-                "{rounds} round(s) have no time and were left out (the first at {first}); give one of their timing_events a \
-                 timestamp to keep them"
-            ),
-            Note::TimesGoBack { requests, first } => write!(
-                f,
-                "{requests} request(s) lie before the one that is listed before them (the first: {first}) and are taken for \
-                 those of other agents; list the requests of a trace in the order of their times"
-            ),
-            Note::EventsWithoutTime { events, first } => write!(
-                f,
-                "{events} event(s) have no time and were passed over (the first at {first}); their rounds go by the times of \
-                 their other events, which may be later ones: give each of timing_events a timestamp"
-            ),
-            Note::FirstWithoutTime { at, field } => write!(
-                f,
-                "{at}: field `{field}`: the first record has no time, and it decides for all: they are sent without their \
-                 recorded schedule, though others have times; add the time, or say with --no-fixed-schedule that this is \
-                 meant"
-            ),
+            Note::TimesGoBack { .. }
+            | Note::EventsWithoutTime { .. }
+            | Note::FirstWithoutTime { .. }
+            | Note::Undated { .. } => self.of_times(f),
             Note::PicturesRetired { files } => {
                 write!(f, "{} file(s) of --image-source are left out: {}", files.len(), some(files))
             }
@@ -427,30 +440,6 @@ mod tests {
             ),
             (Note::PayloadNotStreaming, NoteLevel::Warning, "--streaming", "not be streamed"),
             (
-                Note::Undated { rounds: 3, first: "t.jsonl:7".into() },
-                NoteLevel::Warning,
-                "3 round(s)",
-                "left out (the first at t.jsonl:7)",
-            ),
-            (
-                Note::TimesGoBack { requests: 2, first: "t.json: requests[3]".into() },
-                NoteLevel::Warning,
-                "2 request(s)",
-                "(the first: t.json: requests[3])",
-            ),
-            (
-                Note::EventsWithoutTime { events: 2, first: "t.jsonl:7".into() },
-                NoteLevel::Warning,
-                "2 event(s)",
-                "passed over (the first at t.jsonl:7)",
-            ),
-            (
-                Note::FirstWithoutTime { at: "t.jsonl:1".into(), field: "timestamp" },
-                NoteLevel::Warning,
-                "t.jsonl:1: field `timestamp`",
-                "sent without their recorded schedule",
-            ),
-            (
                 Note::ImitatedUpTo { benchmark: "vllm", texts: 4 },
                 NoteLevel::Warning,
                 "the first 4 texts",
@@ -475,6 +464,41 @@ mod tests {
                 "7.txt and 2 more",
             ),
         ];
+        assert_said(cases);
+    }
+
+    #[test]
+    fn what_is_said_of_times_names_the_place_and_what_follows() {
+        assert_said([
+            (
+                Note::Undated { rounds: 3, first: "t.jsonl:7".into() },
+                NoteLevel::Warning,
+                "3 round(s)",
+                "left out (the first at t.jsonl:7)",
+            ),
+            (
+                Note::TimesGoBack { requests: 2, first: "t.json: requests[3]".into() },
+                NoteLevel::Warning,
+                "2 request(s)",
+                "(the first: t.json: requests[3])",
+            ),
+            (
+                Note::EventsWithoutTime { events: 2, first: "t.jsonl:7".into() },
+                NoteLevel::Warning,
+                "2 event(s)",
+                "passed over (the first at t.jsonl:7)",
+            ),
+            (
+                Note::FirstWithoutTime { at: "t.jsonl:1".into(), field: "timestamp" },
+                NoteLevel::Warning,
+                "t.jsonl:1: field `timestamp`",
+                "sent without their recorded schedule",
+            ),
+        ]);
+    }
+
+    /// Level, count and consequence of notes.
+    fn assert_said<'t>(cases: impl IntoIterator<Item = (Note, NoteLevel, &'t str, &'t str)>) {
         for (note, level, count, consequence) in cases {
             let text = note.to_string();
             assert_eq!(note.level(), level);

@@ -153,10 +153,13 @@ impl Worker {
         if let (Some(text), false) = (facts.model, settings.models.is_empty()) {
             let name = scan::unescape(body, text);
             if !settings.models.contains(&name) {
-                let mut message = format!("the model `{name}` does not exist");
-                if name.split(':').all(|part| settings.models.iter().any(|model| model == part)) {
-                    message += &format!("; `models` was read as several names: as `{name},` it is one");
-                }
+                let is_served = |part: &str| settings.models.iter().any(|model| model == part);
+                let hint = if name.split(':').all(is_served) {
+                    format!("; `models` was read as several names: as `{name},` it is one")
+                } else {
+                    String::new()
+                };
+                let message = format!("the model `{name}` does not exist{hint}");
                 return Err(refusal(404, &message, Some("model"), Some("model_not_found")));
             }
         }

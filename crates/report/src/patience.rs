@@ -63,7 +63,7 @@ mod tests {
             let mut patience = Patience::new(Arc::new(memory.screen(is_terminal)));
             let begin = patience.next.0 - FIRST;
             let mut tell = |tenths: u64, all| {
-                patience.tell_at(Mono(begin + tenths * 100_000_000), tenths * 10, all, "rows")
+                patience.tell_at(Mono(begin + tenths * 100_000_000), tenths * 10, all, "rows");
             };
             tell(9, 900);
             tell(11, 900);

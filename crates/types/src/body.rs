@@ -67,24 +67,67 @@ impl<'de> Deserialize<'de> for Body {
     }
 }
 
+/// The characters of a text: shared with whoever else has them, or held alone. Neither way copies them.
+#[derive(Debug)]
+pub enum Characters {
+    /// Of a conversation, too.
+    Shared(Arc<str>),
+    /// Made for the count.
+    Own(Box<str>),
+}
+
+impl Default for Characters {
+    fn default() -> Characters {
+        Characters::Own(Box::default())
+    }
+}
+
+impl std::ops::Deref for Characters {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Characters::Shared(text) => text,
+            Characters::Own(text) => text,
+        }
+    }
+}
+
+impl From<Arc<str>> for Characters {
+    fn from(text: Arc<str>) -> Characters {
+        Characters::Shared(text)
+    }
+}
+
+impl From<String> for Characters {
+    fn from(text: String) -> Characters {
+        Characters::Own(text.into())
+    }
+}
+
+impl From<&str> for Characters {
+    fn from(text: &str) -> Characters {
+        Characters::Own(text.into())
+    }
+}
+
 /// A text whose token count is found once, by whichever thread first needs it. A text whose count is known
 /// from the start need not keep its characters.
 #[derive(Debug, Default)]
 pub struct CountedText {
-    /// Shared with the conversation that it comes from, where that is possible.
-    text: Arc<str>,
+    text: Characters,
     tokens: OnceLock<u64>,
 }
 
 impl CountedText {
     /// A text to be counted when first asked for.
-    pub fn new(text: impl Into<Arc<str>>) -> CountedText {
+    pub fn new(text: impl Into<Characters>) -> CountedText {
         CountedText { text: text.into(), tokens: OnceLock::new() }
     }
 
     /// A text that was counted when it was made; the characters are not kept.
     pub fn known(tokens: u64) -> CountedText {
-        CountedText { text: Arc::default(), tokens: OnceLock::from(tokens) }
+        CountedText { text: Characters::default(), tokens: OnceLock::from(tokens) }
     }
 
     /// Bytes of the characters that are still needed: none once they are counted.
@@ -109,7 +152,7 @@ impl Serialize for CountedText {
 
 impl<'de> Deserialize<'de> for CountedText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CountedText, D::Error> {
-        let (text, tokens) = <(Arc<str>, Option<u64>)>::deserialize(deserializer)?;
-        Ok(CountedText { text, tokens: tokens.map(OnceLock::from).unwrap_or_default() })
+        let (text, tokens) = <(String, Option<u64>)>::deserialize(deserializer)?;
+        Ok(CountedText { text: text.into(), tokens: tokens.map(OnceLock::from).unwrap_or_default() })
     }
 }

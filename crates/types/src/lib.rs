@@ -8,7 +8,7 @@ mod record;
 pub mod shards;
 mod usage;
 
-pub use body::{Body, CountedText};
+pub use body::{Body, Characters, CountedText};
 pub use branch::{BranchChild, BranchGroup, BranchPlan, BranchStart, Lineage, Spine, ThinkTime, TraceSource};
 pub use conversation::{Content, ContextMode, Conversation, Media, MediaKind, Ranked, TextGroup, Turn};
 pub use record::{

@@ -128,7 +128,7 @@ fn token_id(scanner: &mut Scanner<'_>, ids: &mut u64) -> Scan<()> {
 fn push(text: Text<'_>, texts: &mut Texts) {
     match text.plain() {
         Some(plain) => texts.push(plain, None),
-        None => texts.push(&text.to_text(), None),
+        None => texts.push_made(text.to_text()),
     }
 }
 

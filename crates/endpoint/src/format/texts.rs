@@ -41,6 +41,14 @@ impl Texts {
         }
     }
 
+    /// Adds a text that was made for this.
+    pub(super) fn push_made(&mut self, mut text: String) {
+        if !self.list.is_empty() {
+            text.insert(0, ' ');
+        }
+        self.list.push(Arc::new(CountedText::new(text)));
+    }
+
     /// Adds a text that came as `ids` token ids.
     pub(super) fn push_ids(&mut self, ids: u64) {
         self.list.push(Arc::new(CountedText::known(ids)));

@@ -42,7 +42,8 @@ impl<'a> Text<'a> {
 
     /// The text as an owned string; invalid UTF-8 becomes U+FFFD.
     pub(crate) fn to_text(self) -> String {
-        let mut out = String::new();
+        // An escape is longer than what it stands for.
+        let mut out = String::with_capacity(self.raw.len());
         self.push_to(&mut out);
         out
     }
