@@ -17,7 +17,7 @@ pub(crate) fn value<S: Source>(metric: Metric, facts: &S, context: &Context) -> 
         M::TimeToSecondToken => raw(Field::FirstGap),
         M::TimeToFirstOutputToken => Some(raw(Field::FirstContent)? + raw(Field::FirstOutput)?),
         M::RequestLatency => latency(facts),
-        M::DecodeDuration => raw(Field::Decode),
+        M::DecodeDuration => decode_duration(facts),
         M::InterTokenLatency => inter_token_latency(facts, context),
         M::OutputTokenThroughputPerUser => ratio(NS_PER_SEC, inter_token_latency(facts, context)?),
         M::E2eOutputTokenThroughput => ratio(output_length(facts)? * NS_PER_SEC, latency(facts)?),
@@ -176,6 +176,13 @@ pub(crate) fn output_length(facts: &impl Source) -> Option<f64> {
     }
 }
 
+/// First to last content event, ns. `None` when one event holds several tokens: they were not seen to come.
+fn decode_duration(facts: &impl Source) -> Option<f64> {
+    let in_one =
+        facts.get(Field::ContentCount) == Some(1) && output_length(facts).is_some_and(|tokens| tokens >= 2.0);
+    if in_one { None } else { facts.get(Field::Decode).map(|duration| duration as f64) }
+}
+
 /// Time per token after those of the first event, ns: decode duration / (OSL − F). F is 1, or what the server
 /// says the first event held, when it says so on every event and its counts are the ones used.
 fn inter_token_latency(facts: &impl Source, context: &Context) -> Option<f64> {
@@ -190,7 +197,7 @@ fn inter_token_latency(facts: &impl Source, context: &Context) -> Option<f64> {
             first = reported;
         }
     }
-    Some(facts.get(Field::Decode)? as f64 / (output - first))
+    Some(decode_duration(facts)? / (output - first))
 }
 
 /// A latency without the network round trip, not below 0; ns.

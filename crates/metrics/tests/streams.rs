@@ -94,6 +94,25 @@ fn one_token_has_no_time_between_tokens() {
 }
 
 #[test]
+fn tokens_that_come_in_one_event_have_no_time_between_them() {
+    let record = streamed(0, T0, &[25 * MS], 4);
+    assert_values(
+        &record,
+        &[
+            ("request_latency", 25.0),
+            ("output_sequence_length", 4.0),
+            ("time_to_first_token", 25.0),
+            ("output_token_count", 4.0),
+            ("time_to_first_output_token", 25.0),
+            ("input_sequence_length", 8.0),
+            ("prefill_throughput_per_user", 320.0),
+            ("e2e_output_token_throughput", 160.0),
+        ],
+    );
+    assert_eq!(gaps(&record), None);
+}
+
+#[test]
 fn an_answer_of_no_tokens_has_no_output_count() {
     let record = streamed(0, T0, &[25 * MS], 0);
     assert_values(
