@@ -18,6 +18,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, select, unbounded};
 use tokio::sync::oneshot;
 
 use crate::cache_bust::CacheBuster;
+use crate::detail;
 use crate::feed::PreparedSize;
 use crate::inputs::{InputEntry, Inputs};
 use crate::queue::{Exit, Inlet, Limits, queue};
@@ -368,6 +369,7 @@ impl Worker {
 
     fn finish(&mut self, exchange: Exchange) {
         let record = self.shared.recorder.record(exchange);
+        detail::request(&self.shared.log, &record);
         let profiling = record.identity.phase == PhaseKind::Profiling;
         if profiling
             && self.context.schedule_origin.is_none()

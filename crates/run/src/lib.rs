@@ -4,6 +4,7 @@ mod cache_bust;
 mod compute;
 mod connections;
 mod delivery;
+mod detail;
 mod error;
 mod feed;
 mod inputs;

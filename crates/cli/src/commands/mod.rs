@@ -18,13 +18,25 @@ mod whole;
 pub(crate) use input::{common_names, faults, first_record};
 
 use std::ffi::OsString;
+use std::sync::Arc;
+
+use signal_hook::consts::SIGXFSZ;
 
 use crate::exit::ExitStatus;
 use crate::{arguments, panic, print, quote};
 
+/// A file that has grown to its limit (`ulimit -f`) is an error of the write, as a full disk is, and not the end of the
+/// program.
+fn full_files_are_errors() {
+    // What nobody reads: that the signal is heard at all is what keeps it from killing. Where it cannot be heard, all is
+    // as it was.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
 /// Runs the program with the arguments that follow its name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     panic::install();
+    full_files_are_errors();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let program = OsString::from("aiperf");
     let matches = match arguments::command().try_get_matches_from(std::iter::once(&program).chain(&arguments))

@@ -10,10 +10,10 @@ pub(super) const FLAGS: &[Flag] = &[
         .help("Lowest level that is logged"),
     Flag::new("--verbose", &["--verbose", "-v"], Group::Service, Kind::Switch)
         .default("False")
-        .help("Log at level debug"),
+        .help("Log at level debug: each failed request, and where the server is"),
     Flag::new("--extra-verbose", &["--extra-verbose", "-vv"], Group::Service, Kind::Switch)
         .default("False")
-        .help("Log at level trace"),
+        .help("Log at level trace: each request"),
     Flag::new(
         "--record-processors",
         &["--record-processor-service-count", "--record-processors"],

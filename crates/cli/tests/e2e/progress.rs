@@ -176,6 +176,30 @@ fn log_lines_have_their_form() {
     assert!(line.contains(" - ERROR - "), "{line}");
 }
 
+#[test]
+fn who_wants_more_is_told_of_each_failed_request_and_then_of_every_one() {
+    let lines = |flag: &str| {
+        let place = Place::new();
+        let flags = format!("--streaming --request-count 10 --concurrency 1 --isl 16 {flag}");
+        let ran = place.run("mock://?ttft=1ms&tokens=2&plan=ok*9:http500", &flags).with_code(0);
+        let log = place.results().text("logs/aiperf.log");
+        let of = |part: &str| {
+            let count = log.lines().filter(|line| line.contains(part)).count();
+            assert_eq!(ran.err.lines().filter(|line| line.contains(part)).count(), count, "{}", ran.err);
+            count
+        };
+        [
+            of("connections go to 127.0.0.1:"),
+            of(": 500 Internal Server Error after "),
+            of(": 200, first content after "),
+        ]
+    };
+    assert_eq!(lines(""), [0, 0, 0]);
+    assert_eq!(lines("-v"), [1, 1, 0]);
+    assert_eq!(lines("--log-level debug"), [1, 1, 0]);
+    assert_eq!(lines("--extra-verbose"), [1, 1, 9]);
+}
+
 /// The log of a run without a blemish tells what was run, when, how it ended and where the results lie; the screen stays
 /// as quiet as it was.
 #[test]

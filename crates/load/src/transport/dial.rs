@@ -119,6 +119,10 @@ impl Resolver {
 }
 
 fn lookup(host: &str, port: u16, version: IpVersion) -> io::Result<Vec<SocketAddr>> {
+    // Versions are chosen among the addresses of a name: an address is what was asked for.
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
     let mut addresses: Vec<_> = (host, port)
         .to_socket_addrs()?
         .filter(|address| match version {
@@ -232,6 +236,17 @@ mod tests {
         let origin = Origin::new(&Url::parse("http://[::1]:9").unwrap(), "/x").unwrap();
         assert_eq!((origin.host.as_str(), origin.host_header.as_str()), ("::1", "[::1]:9"));
         assert_eq!(origin.authority(), "[::1]:9");
+    }
+
+    #[test]
+    fn an_address_is_itself_whatever_version_names_resolve_to() {
+        for version in [IpVersion::V4, IpVersion::V6, IpVersion::Auto] {
+            for address in ["127.0.0.1:8000", "[::1]:8000"] {
+                let url = Url::parse(&format!("http://{address}")).unwrap();
+                let resolver = Resolver::new(&Origin::new(&url, "/x").unwrap(), version).unwrap();
+                assert_eq!(resolver.last(), [address.parse().unwrap()]);
+            }
+        }
     }
 
     fn on_a_runtime<T>(test: impl Future<Output = T>) -> T {

@@ -20,6 +20,7 @@ use super::{Run, context};
 use crate::cache_bust::CacheBuster;
 use crate::compute::{Ends, Pool, Shared, Threshold};
 use crate::connections;
+use crate::detail;
 use crate::error::{RunError, StartFailure};
 use crate::feed::PreparedSize;
 use crate::inputs::Inputs;
@@ -231,6 +232,7 @@ fn say_of_server(log: &Log, config: &RunConfig, destination: &Destination, model
     let (targets, descriptors) = (destination.resolver.last(), preflight::raise_descriptor_limit());
     let room = preflight::room(&targets, &config.endpoint.bind_addresses, descriptors);
     notes::room(log, &config.phases, room);
+    detail::server(log, &targets, descriptors);
     let Some(public) = &config.dataset.public else { return };
     if public.request_tokens.is_empty() || public.context_limit.is_some() {
         return;
