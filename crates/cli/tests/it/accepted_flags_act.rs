@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use aiperf_cli::flags;
+use aiperf_cli::flags::{self, Kind};
 
 use crate::support::{effect, words};
 
@@ -203,6 +203,33 @@ fn each_accepted_flag_changes_the_run() {
 fn named(line: &str) -> &str {
     let name = line.split([' ', '=']).next().unwrap_or_default();
     flags::find(name).map_or(name, |flag| flag.shown)
+}
+
+/// The reference lists these as defaults and does otherwise where the flag is not given: the offset is on, wrapping is
+/// decided by the data, and a run has a folder of its own below the listed one.
+const LISTED_OTHERWISE: [&str; 3] =
+    ["--fixed-schedule-auto-offset", "--allow-dataset-wrap", "--artifact-dir"];
+
+/// Defaults that are typed say nothing new: what the table lists as the default is what is done without the flag.
+#[test]
+fn a_default_that_is_typed_changes_nothing() {
+    let mut differing = Vec::new();
+    for (line, beside) in USES {
+        let flag = flags::find(named(line)).filter(|flag| !LISTED_OTHERWISE.contains(&flag.shown));
+        let Some(flag) = flag else { continue };
+        // One that is not there yet is no default here.
+        let later = flag.later.map_or(&[][..], |(_, values)| values);
+        let Some(default) = flag.default.filter(|default| !later.contains(default)) else { continue };
+        let typed = match flag.kind {
+            Kind::Switch => format!("{}={}", flag.shown, default.to_ascii_lowercase()),
+            Kind::Texts => continue,
+            _ => format!("{} {default}", flag.shown),
+        };
+        if run(&format!("{typed} {beside}")).0 != run(beside).0 {
+            differing.push(typed);
+        }
+    }
+    assert!(differing.is_empty(), "{differing:#?}");
 }
 
 #[test]
