@@ -4,6 +4,7 @@
 mod gather;
 pub(crate) mod ids;
 mod turn;
+mod wire;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
