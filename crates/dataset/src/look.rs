@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::DatasetError;
 use crate::json::{self, Fault};
+use crate::open::refuse_false_name;
 use crate::parquet::Table;
 use crate::record::{Found, LineFormat};
 use crate::source::{Coding, Columns, SourceFile, coding, files_of, read_error, reader, shards_of, utf8};
@@ -73,6 +74,7 @@ impl Look {
             let table = Arc::new(Table::named(path, names)?);
             return Ok(look(first_row(&table)?, Some(table)));
         }
+        refuse_false_name(path)?;
         let (seen, line) = first_line(path)?;
         Ok(Look { line, ..look(seen.with_fields(names), None) })
     }

@@ -162,13 +162,7 @@ impl Opening<'_> {
     fn check_coding(&self, path: &Path) -> Result<(), DatasetError> {
         match coding(path)? {
             Coding::Parquet | Coding::Arrow => Err(self.no_parquet(path)),
-            _ if path.extension().is_some_and(|ending| ending == "parquet") => Err(DatasetError::Unreadable {
-                path: path.to_owned(),
-                reason: "its name says parquet and its content does not: it does not start with PAR1; fetch the file \
-                         again"
-                    .into(),
-            }),
-            _ => Ok(()),
+            _ => refuse_false_name(path),
         }
     }
 
@@ -376,3 +370,15 @@ fn check_copies(paths: &[PathBuf]) -> Result<(), DatasetError> {
 
 /// Tokens of a hash block where neither the options nor the format say so.
 const DEFAULT_BLOCK_SIZE: u32 = 512;
+
+/// Refuses a file of text whose name says that it has columns: what was fetched is something else, or damaged.
+pub(crate) fn refuse_false_name(path: &Path) -> Result<(), DatasetError> {
+    if path.extension().is_none_or(|ending| ending != "parquet") {
+        return Ok(());
+    }
+    Err(DatasetError::Unreadable {
+        path: path.to_owned(),
+        reason: "its name says parquet and its content does not: it does not start with PAR1; fetch the file again"
+            .into(),
+    })
+}

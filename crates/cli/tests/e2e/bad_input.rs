@@ -239,6 +239,18 @@ fn damaged_gzip_is_named() {
     refused(&place, "--input-file d.jsonl.gz --custom-dataset-type single_turn", &["d.jsonl.gz", "gzip"]);
 }
 
+/// What was fetched under the name of a Parquet file is a page, or cut at its start.
+#[test]
+fn a_file_that_is_not_what_its_name_says_is_named() {
+    let place = Place::new();
+    for bytes in [&b"\x00\xff\x12\x80 no columns"[..], b"<html>not found</html>", b"{\"text\": \"a\"}\n"] {
+        place.write("d.parquet", bytes);
+        for format in ["", "--custom-dataset-type single_turn"] {
+            refused(&place, &format!("--input-file d.parquet {format}"), &["d.parquet", "PAR1"]);
+        }
+    }
+}
+
 #[test]
 fn a_schedule_without_times_names_the_way_out() {
     let place = Place::new();
