@@ -196,6 +196,15 @@ fn delayed_stamps_are_suspect() {
     let mut few = clean();
     few.client.delayed_request_count = 150;
     assert_eq!(judge(few).verdict, Verdict::Valid);
+    // Prompts that were late have no part in it.
+    for (busiest, remedy) in [(5.0, "other load"), (88.0, "--workers-max")] {
+        let (.., next) = spoilt(|facts| {
+            facts.client.delayed_request_count = 300;
+            facts.late_prompt_count = 9_000;
+            facts.client.busiest_worker_cpu_pct = Some(busiest);
+        });
+        assert!(next.contains(remedy), "{next}");
+    }
 }
 
 // https://github.com/kubernetes-sigs/inference-perf/issues/245

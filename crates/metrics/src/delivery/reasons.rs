@@ -145,7 +145,7 @@ fn stamps_delayed(facts: &DeliveryFacts) -> Option<Reason> {
         value: delayed,
         limit: MOST_DELAYED_PCT,
         unit: "%",
-        next_step: why_late(facts).into(),
+        next_step: why_late_to_sockets(facts).into(),
     })
 }
 
@@ -210,12 +210,22 @@ fn why_late(facts: &DeliveryFacts) -> &'static str {
         return SETTLE_ERRORS;
     }
     let late_prompts = 100.0 * facts.late_prompt_count as f64 / facts.sent_count.max(1) as f64;
+    let [worker, host] = socket_causes(facts);
+    furthest([(late_prompts, LATE_PROMPTS), worker, host])
+}
+
+/// The same where a worker was late to its sockets, which prompts have no part in.
+fn why_late_to_sockets(facts: &DeliveryFacts) -> &'static str {
+    furthest(socket_causes(facts))
+}
+
+/// The load of the busiest worker and the delay of its loop, in parts of what is harmless, each with its remedy.
+fn socket_causes(facts: &DeliveryFacts) -> [(f64, &'static str); 2] {
     let busiest = facts.client.busiest_worker_cpu_pct.unwrap_or_default();
     let loop_delay_ms = facts.client.loop_delay.map_or(0.0, |delay| delay.p99 / 1e6);
-    let causes = [
-        (late_prompts, LATE_PROMPTS),
-        (busiest / MOST_WORKER_PCT, MORE_WORKERS),
-        (loop_delay_ms / MOST_LATENESS_MS, LOADED_HOST),
-    ];
+    [(busiest / MOST_WORKER_PCT, MORE_WORKERS), (loop_delay_ms / MOST_LATENESS_MS, LOADED_HOST)]
+}
+
+fn furthest<const N: usize>(causes: [(f64, &'static str); N]) -> &'static str {
     causes.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or(LOADED_HOST, |(_, remedy)| remedy)
 }
