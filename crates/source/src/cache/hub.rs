@@ -6,21 +6,22 @@
 //!                               /refs/<revision>               commit
 //!                               /.no_exist/<commit>/<path>     proven absence
 //!                               /trees/<commit>.json           complete listing
+//!                               /.aiperf/<commit>/…            listings of folders; see `listings`
 //! <root>/.locks/datasets--<org>--<repo>/<etag>.lock
 //! ```
+
+mod listings;
 
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-
-use serde_json::{Map, Value, json};
 
 use crate::digest::{Digests, Promise};
 use crate::error::Problem;
 use crate::names;
 use crate::plan::Plan;
 use crate::protocol::Entry;
-use crate::protocol::hub::client::{Item, Repo};
+use crate::protocol::hub::client::Repo;
 use crate::protocol::hub::promise;
 use crate::reference::{Reference, is_commit};
 use crate::settings::{HUB_CACHE_VARIABLE, HubSettings};
@@ -126,65 +127,19 @@ impl HubCache {
         if !is_commit(commit) || names::fault(path).is_some() {
             return;
         }
-        let marker = self.repo().join(".no_exist").join(commit).join(path);
+        let marker = self.absence(commit, path);
         if !marker.exists() {
             let _ = self.prepare().and_then(|()| self.write(&marker, b""));
         }
     }
 
-    /// Keeps a complete listing of a commit.
-    pub(crate) fn keep_tree(&self, commit: &str, items: &[Item]) {
-        let path = self.repo().join("trees").join(format!("{commit}.json"));
-        if !is_commit(commit) || path.exists() {
-            return;
-        }
-        let mut files = Map::new();
-        for item in items {
-            let mut file = json!({ "size": item.bytes(), "blob_id": item.oid });
-            if let Some(lfs) = &item.lfs {
-                file["lfs_sha256"] = json!(lfs.oid);
-                file["lfs_size"] = json!(lfs.size);
-            }
-            if let Some(xet) = &item.xet {
-                file["xet_hash"] = json!(xet);
-            }
-            files.insert(item.path.clone(), file);
-        }
-        let text = json!({ "format_version": 1, "files": files }).to_string();
-        let _ = self.prepare().and_then(|()| self.write(&path, text.as_bytes()));
+    fn absence(&self, commit: &str, path: &str) -> PathBuf {
+        self.repo().join(".no_exist").join(commit).join(path)
     }
 
-    /// The complete listing of a commit, where there is one.
-    pub(crate) fn kept_tree(&self, commit: &str) -> Option<Vec<Entry>> {
-        if !is_commit(commit) {
-            return None;
-        }
-        let text = std::fs::read(self.repo().join("trees").join(format!("{commit}.json"))).ok()?;
-        let tree: Value = serde_json::from_slice(&text).ok()?;
-        if tree.get("format_version").and_then(Value::as_u64) != Some(1) {
-            return None;
-        }
-        let mut entries: Vec<Entry> = tree
-            .get("files")?
-            .as_object()?
-            .iter()
-            .filter(|(path, _)| names::fault(path).is_none())
-            .map(|(path, file)| {
-                let text = |key: &str| file.get(key).and_then(Value::as_str);
-                let count = |key: &str| file.get(key).and_then(Value::as_u64);
-                let etag =
-                    text("lfs_sha256").or_else(|| text("blob_id")).filter(|etag| promise(etag).is_some());
-                Entry {
-                    path: path.clone(),
-                    size: count("lfs_size").or_else(|| count("size")),
-                    etag: etag.map(str::to_owned),
-                    promise: etag.and_then(promise),
-                    ..Entry::default()
-                }
-            })
-            .collect();
-        entries.sort_by(|one, other| one.path.as_bytes().cmp(other.path.as_bytes()));
-        Some(entries)
+    /// Whether a path is known not to exist at a commit.
+    pub(crate) fn is_absent(&self, commit: &str, path: &str) -> bool {
+        is_commit(commit) && names::fault(path).is_none() && self.absence(commit, path).is_file()
     }
 
     /// Whether anything of a commit is here.
@@ -194,7 +149,7 @@ impl HubCache {
 
     /// Whether a commit was read before: a file of it is here, or what it lists.
     pub(crate) fn knows(&self, commit: &str) -> bool {
-        self.has_snapshot(commit) || self.kept_tree(commit).is_some()
+        self.has_snapshot(commit) || self.listing(commit, "").is_some()
     }
 
     /// Where the files of a commit lie.
@@ -303,6 +258,7 @@ impl HubCache {
     fn place(&self, commit: &str, file: &Entry) -> io::Result<PathBuf> {
         let unsafe_name = || io::Error::other("a name that cannot be a path");
         let pointer = self.pointer(commit, &file.path).ok_or_else(unsafe_name)?;
+        self.mark_partial(commit)?;
         if !self.copies && self.link(commit, file).is_ok() {
             return Ok(pointer);
         }
@@ -319,6 +275,7 @@ impl HubCache {
         let unsafe_name = || io::Error::other("a name that cannot be a path");
         let pointer = self.pointer(commit, &file.path).ok_or_else(unsafe_name)?;
         let etag = file.etag.as_deref().ok_or_else(unsafe_name)?;
+        self.mark_partial(commit)?;
         let up = "../".repeat(file.path.matches('/').count() + 2);
         let directory = self.directory_of(&pointer)?;
         // Under a name of its own first, so that a link that is there is replaced at once.

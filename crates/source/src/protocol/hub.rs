@@ -156,9 +156,7 @@ impl Protocol for Hub<'_> {
         let commit = Self::commit(found);
         let mut items = self.client.tree(self.repo, commit, folder, true).await?;
         items.retain(|item| !item.is_folder());
-        if folder.is_empty() {
-            self.cache.keep_tree(commit, &items);
-        }
+        self.cache.keep_listing(commit, folder, &items);
         let mut entries = items.into_iter().map(Self::entry).collect::<Result<Vec<_>, _>>()?;
         entries.sort_by(|one, other| one.path.as_bytes().cmp(other.path.as_bytes()));
         Ok(entries)

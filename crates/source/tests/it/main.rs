@@ -7,6 +7,7 @@ mod documents;
 mod faults;
 mod hostile;
 mod hub;
+mod hub_offline;
 mod moto;
 mod python;
 mod python_datasets;

@@ -180,6 +180,44 @@ print([ (r.repo_id, r.nb_files) for r in info.repos])
 }
 
 #[test]
+fn the_python_client_reads_folders_that_we_listed_and_knows_a_part_from_the_whole() {
+    let mut repo = StubRepo::new(&[("d/a.parquet", b"PAR1 a"), ("lfs:d/b.parquet", b"PAR1 b")]);
+    let commit = repo.refs["main"].clone();
+    repo.commit("other", &[("d/a.parquet", b"PAR1 a"), ("e/b.parquet", b"PAR1 b")]);
+    let hub = StubHub::start(&[("org/repo", repo)]);
+    let machine = Machine::new(&[("HF_ENDPOINT", &hub.endpoint())]);
+    machine.fetch("hf://org/repo", &with("mooncake_trace")).unwrap();
+    machine.fetch("hf://org/repo@other/e", &with("mooncake_trace")).unwrap();
+    let said = run(
+        &machine,
+        &hub.endpoint(),
+        true,
+        &format!(
+            r#"
+import os
+from huggingface_hub import snapshot_download, scan_cache_dir, get_cached_repo_tree
+folder = snapshot_download("org/repo", repo_type="dataset")
+assert os.path.basename(folder) == "{commit}" and sorted(os.listdir(folder + "/d")) == ["a.parquet", "b.parquet"]
+assert sorted(f.path for f in get_cached_repo_tree("org/repo", repo_type="dataset")) == ["d/a.parquet", "d/b.parquet"]
+assert os.listdir(snapshot_download("org/repo", repo_type="dataset", revision="other")) == ["e"]
+info = scan_cache_dir()
+assert not info.warnings, info.warnings
+print([(r.repo_id, len(r.revisions)) for r in info.repos])
+"#
+        ),
+    );
+    assert!(said.contains("('org/repo', 2)"), "{said}");
+    // The client completes what we began, and then it is whole for us, too.
+    let mut machine = machine;
+    let download = "from huggingface_hub import snapshot_download\nsnapshot_download('org/repo', \
+                    repo_type='dataset', revision='other')";
+    run(&machine, &hub.endpoint(), false, download);
+    machine.set("HF_HUB_OFFLINE", "1");
+    let local = machine.fetch("hf://org/repo@other/d", &with("mooncake_trace")).unwrap();
+    assert_eq!(local.files[0].name, "a.parquet");
+}
+
+#[test]
 fn we_read_offline_what_the_python_client_fetched() {
     let (repo, main, _) = repo();
     let hub = StubHub::start(&[("org/repo", repo)]);

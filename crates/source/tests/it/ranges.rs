@@ -116,7 +116,9 @@ fn a_copy_that_no_listing_tells_of_is_read_too() {
     let (sources, found) = files(&machine);
     sources.hub_fetch(&found, "data/train.parquet").unwrap();
     let repo = machine.hub_cache().join("datasets--org--data");
-    std::fs::remove_dir_all(repo.join("trees")).unwrap();
+    for listing in ["trees", ".aiperf"] {
+        std::fs::remove_dir_all(repo.join(listing)).unwrap();
+    }
     std::fs::remove_dir_all(repo.join("blobs")).unwrap();
     machine.set("HF_HUB_OFFLINE", "1");
     assert_eq!(read(&machine, "data/train.parquet", 10, 1_000).unwrap(), 0);

@@ -8,6 +8,7 @@ use crate::http::{Body, Failure};
 use crate::manifest::{MANIFEST, SIDECAR};
 use crate::protocol::{Entry, Found, Node, Protocol, Range, Target};
 use crate::reference::{HubReference, for_shell};
+use crate::shards::is_parquet;
 
 /// A reference on a Hub that is not asked.
 pub(crate) struct OfflineHub<'a> {
@@ -47,18 +48,30 @@ impl OfflineHub<'_> {
     }
 
     fn file(&self, commit: &str, path: &str) -> Option<Entry> {
-        let listed =
-            self.cache.kept_tree(commit).and_then(|tree| tree.into_iter().find(|entry| entry.path == path));
-        listed.or_else(|| self.cache.snapshot_file(commit, path))
+        self.listed(commit, path).or_else(|| self.cache.snapshot_file(commit, path))
+    }
+
+    /// A file as the listing of its folder, or of one above it, has it.
+    fn listed(&self, commit: &str, path: &str) -> Option<Entry> {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        self.cache.listing(commit, folder)?.into_iter().find(|entry| entry.path == path)
+    }
+
+    /// What keeps a folder without its manifest from being read: it may have one that is not here.
+    fn unknown_manifest(&self, commit: &str, folder: &str, manifest: &str) -> Result<(), Problem> {
+        if self.listed(commit, manifest).is_some() {
+            return Err(self.missing(manifest));
+        }
+        let is_known = self.cache.is_absent(commit, manifest) || self.cache.listing(commit, folder).is_some();
+        // A folder of shards may go without one.
+        let has_shards =
+            || self.cache.snapshot_files(commit, folder).iter().any(|file| is_parquet(&file.path));
+        if is_known || has_shards() { Ok(()) } else { Err(self.missing(manifest)) }
     }
 
     fn is_folder(&self, commit: &str, path: &str) -> bool {
-        let prefix = format!("{path}/");
         self.cache.is_folder(commit, path)
-            || self
-                .cache
-                .kept_tree(commit)
-                .is_some_and(|tree| tree.iter().any(|entry| entry.path.starts_with(&prefix)))
+            || self.cache.listing(commit, path).is_some_and(|files| !files.is_empty())
     }
 }
 
@@ -87,7 +100,19 @@ impl Protocol for OfflineHub<'_> {
             .cache
             .snapshot_file(&commit, &beside)
             .and_then(|entry| self.cache.small_file(&commit, &entry))
-            .map(|bytes| (beside, bytes));
+            .map(|bytes| (beside.clone(), bytes));
+        if declaration.is_none() {
+            match node {
+                Node::Folder => {
+                    let folder = self.reference.path.as_deref().unwrap_or_default();
+                    self.unknown_manifest(&commit, folder, &beside)?;
+                }
+                Node::File(_) if self.listed(&commit, &beside).is_some() => {
+                    return Err(self.missing(&beside));
+                }
+                Node::File(_) => {}
+            }
+        }
         Ok(Found { commit: Some(commit), node, declaration, declared_by: None })
     }
 
@@ -101,11 +126,21 @@ impl Protocol for OfflineHub<'_> {
 
     async fn list(&self, found: &Found, folder: &str) -> Result<Vec<Entry>, Problem> {
         let commit = found.commit.as_deref().unwrap_or_default();
-        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        Ok(match self.cache.kept_tree(commit) {
-            Some(tree) => tree.into_iter().filter(|entry| entry.path.starts_with(&prefix)).collect(),
-            None => self.cache.snapshot_files(commit, folder),
-        })
+        if let Some(files) = self.cache.listing(commit, folder) {
+            return Ok(files);
+        }
+        // Files that were fetched one by one are not the folder.
+        if self.cache.is_partial(commit) {
+            return Err(Problem::Offline(format!("the list of the files in {}", self.title(folder))));
+        }
+        let files = self.cache.snapshot_files(commit, folder);
+        self.events.warn_once(format!(
+            "offline mode is on, and the cache has no list of the files in {}: the {} that are there are taken for all \
+             of them",
+            self.title(folder),
+            files.len()
+        ));
+        Ok(files)
     }
 
     async fn prove(&self, found: &Found, file: Entry) -> Result<Entry, Problem> {
