@@ -18,6 +18,13 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }
 
+/// Every digest that a Hub promises, of bytes that are here.
+pub(crate) fn digests_of(bytes: &[u8]) -> Digests {
+    let mut digester = Digester::new(Wanted { git_length: Some(bytes.len() as u64), checksum: None });
+    digester.update(bytes);
+    digester.finish()
+}
+
 /// Who promises a digest that no manifest names.
 pub(crate) const ITS_SOURCE: &str = "its source";
 

@@ -260,6 +260,9 @@ pub enum Problem {
         /// What came.
         what: String,
     },
+    /// Offline, and what is in the cache is not what was downloaded.
+    #[error("{} is damaged: its bytes are not those that were downloaded", .0.display())]
+    Damaged(PathBuf),
     /// Offline, and not downloaded before.
     #[error("{0} was not found: it is not in the cache and offline mode is on")]
     Offline(String),
@@ -378,7 +381,12 @@ impl Problem {
             }
             Problem::CutShort { .. } => "Run again".into(),
             Problem::Offline(_) => {
-                "Unset AIPERF_DATASET_REMOTE_OFFLINE and HF_HUB_OFFLINE, or download it once online".into()
+                "Unset AIPERF_DATASET_REMOTE_OFFLINE, HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE, or download it once \
+                 online"
+                    .into()
+            }
+            Problem::Damaged(_) => {
+                "Run once online, which downloads it again, or bring the cache from where it is whole".into()
             }
             Problem::Locked(_) => {
                 "Wait for the other run; if there is none, delete that lock file and try again".into()
@@ -412,6 +420,7 @@ impl Problem {
             | Problem::DiskFull { .. }
             | Problem::CannotWrite { .. }
             | Problem::CannotRead { .. }
+            | Problem::Damaged(_)
             | Problem::Interrupted => Blame::World,
             _ => Blame::Input,
         }

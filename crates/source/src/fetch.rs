@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::digest::{Digests, ITS_SOURCE, Promise, short};
+use crate::digest::{Digests, ITS_SOURCE, Promise, Wanted, short};
 use crate::error::Problem;
 use crate::events::{Event, Events, Stop};
 use crate::lock::{self, Lock};
@@ -110,6 +110,10 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         if !self.store.is_cache() {
             return Err(self.not_as_promised(file));
         }
+        let damaged = self.store.hit(self.plan, file);
+        if let Some(path) = damaged.filter(|_| self.plan.offline) {
+            return Err(Problem::Damaged(path));
+        }
         let _lock = self.lock(Some(file)).await?;
         // Whoever held the lock may have brought it.
         if let Some(hit) = self.verified_hit(file)? {
@@ -118,6 +122,9 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         if let Some(path) = self.store.hit(self.plan, file) {
             self.events.warn(format!("{} is not what it should be: it is fetched again", path.display()));
             self.store.discard(self.plan, file, &path).map_err(|error| self.disk(&error))?;
+        }
+        if let Some((path, cause)) = self.store.obstacle(self.plan, file) {
+            return Err(Problem::CannotRead { path, cause });
         }
         let temp = self.store.temp(self.plan, file).map_err(|error| self.disk(&error))?;
         let promises = promises(self.plan, file);
@@ -144,7 +151,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         let Some(promised) = self.plan.data_sha256.as_deref() else {
             return gone(&path);
         };
-        match self.digests(&path) {
+        match self.digests(&path, Wanted::default()) {
             Ok(digests) => Problem::Digest {
                 kind: "sha256",
                 file: file.path.clone(),
@@ -157,16 +164,17 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
     }
 
     /// The digests of a file that is here, unless it is all stopped meanwhile.
-    fn digests(&self, path: &Path) -> Result<Digests, Problem> {
-        match transfer::digest_file(path, self.stop) {
+    fn digests(&self, path: &Path, wanted: Wanted) -> Result<Digests, Problem> {
+        match transfer::digest_file(path, wanted, self.stop) {
             Ok(digests) => digests.ok_or(Problem::Interrupted),
             Err(error) if !self.store.is_cache() => Err(cannot_read(path, &error)),
             Err(error) => Err(Problem::CannotRead { path: path.to_owned(), cause: error.to_string() }),
         }
     }
 
-    /// A hit that keeps the publisher's promise. What is rehashed is told by the promise; a hit without one is
-    /// taken by its size and the time of its last change, and its digest from the record where there is one.
+    /// A hit that keeps what was promised of it. What is rehashed is told by the promise of the publisher; a hit
+    /// without one is taken by its size and the time of its last change, and its digest from the record where there
+    /// is one. Of a file that is read here anyway the promise of its source is looked at, too.
     fn verified_hit(&self, file: &Entry) -> Result<Option<(PathBuf, Digests)>, Problem> {
         let Some(path) = self.store.hit(self.plan, file) else { return Ok(None) };
         let mut recorded = self.store.recorded(self.plan, file);
@@ -179,13 +187,14 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
             }
             recorded = None;
         }
-        let digests = self.digests(&path)?;
-        let kept = self
-            .plan
-            .data_sha256
-            .iter()
-            .chain(&recorded)
-            .all(|sha256| digests.check(&Promise::Sha256(sha256.clone())).is_ok());
+        let blob = file.promise.as_ref().filter(|promise| matches!(promise, Promise::GitBlob(_)));
+        let git_length = if blob.is_some() { Some(size_of(&path)?) } else { None };
+        let digests = self.digests(&path, Wanted { git_length, checksum: None })?;
+        let sha256 = self.plan.data_sha256.iter().chain(&recorded);
+        let kept = sha256
+            .map(|sha256| Promise::Sha256(sha256.clone()))
+            .chain(blob.cloned())
+            .all(|promise| digests.check(&promise).is_ok());
         Ok(kept.then_some((path, digests)))
     }
 }

@@ -139,7 +139,9 @@ impl Settings {
             },
             remote_cache: path(REMOTE_CACHE_VARIABLE)
                 .unwrap_or_else(|| expanded("~/.cache/aiperf/remote", variables)),
-            offline: [OFFLINE_VARIABLE, "HF_HUB_OFFLINE"].iter().any(|name| get(name).is_some_and(is_true)),
+            offline: [OFFLINE_VARIABLE, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
+                .iter()
+                .any(|name| get(name).is_some_and(is_true)),
             patience,
             variables: variables.clone(),
         })
@@ -250,10 +252,11 @@ mod tests {
     }
 
     #[test]
-    fn either_variable_turns_offline_mode_on_for_every_scheme() {
+    fn each_variable_turns_offline_mode_on_for_every_scheme() {
         for text in ["1", "TRUE", "Yes", "on"] {
             assert!(with(&[(OFFLINE_VARIABLE, text)]).offline);
             assert!(with(&[("HF_HUB_OFFLINE", text)]).offline);
+            assert!(with(&[("TRANSFORMERS_OFFLINE", text)]).offline);
         }
         assert!(!with(&[(OFFLINE_VARIABLE, "0")]).offline);
     }

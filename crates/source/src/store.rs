@@ -38,6 +38,11 @@ pub(crate) trait Store {
         true
     }
 
+    /// What lies where a file or its record belongs and can be no copy of it, with the reason.
+    fn obstacle(&self, _: &Plan, _: &Entry) -> Option<(PathBuf, String)> {
+        None
+    }
+
     /// The variable that moves this cache.
     fn variable(&self) -> &'static str;
 

@@ -111,6 +111,16 @@ fn sync_directory(path: &Path) {
     }
 }
 
+/// Why what lies at `path` can be no file of a cache, where something does.
+pub(crate) fn obstacle(path: &Path) -> Option<(PathBuf, String)> {
+    match File::open(path).and_then(|file| file.metadata()) {
+        Ok(found) if found.is_dir() => Some((path.to_owned(), "it is a directory".into())),
+        Ok(_) => None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some((path.to_owned(), error.to_string())),
+    }
+}
+
 /// Removes files of runs that were killed: those in `directory` that `belongs` knows, untouched for a day.
 pub(crate) fn sweep(directory: &Path, belongs: impl Fn(&str) -> bool) {
     const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;

@@ -269,9 +269,9 @@ impl Writer {
 }
 
 /// The digests of a file that is there; `None` when `stop` was set meanwhile.
-pub(crate) fn digest_file(path: &Path, stop: &Stop) -> io::Result<Option<Digests>> {
+pub(crate) fn digest_file(path: &Path, wanted: Wanted, stop: &Stop) -> io::Result<Option<Digests>> {
     let file = File::open(path)?;
-    let mut digester = Digester::new(Wanted::default());
+    let mut digester = Digester::new(wanted);
     let mut buffer = vec![0; 1 << 18];
     let mut at = 0;
     loop {
@@ -290,7 +290,7 @@ pub(crate) fn digest_file(path: &Path, stop: &Stop) -> io::Result<Option<Digests
 
 /// The sha256 of a file, in hexadecimal.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
-    let digests = digest_file(path, &Stop::default())?;
+    let digests = digest_file(path, Wanted::default(), &Stop::default())?;
     // Invariant: nobody can set what nobody else has.
     Ok(digests.unwrap_or_default().sha256)
 }
@@ -332,10 +332,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "hello\n").unwrap();
         let stop = Stop::default();
-        let digests = digest_file(file.path(), &stop).unwrap().unwrap();
+        let digests = digest_file(file.path(), Wanted::default(), &stop).unwrap().unwrap();
         assert_eq!((digests.size, &digests.sha256[..12]), (6, "5891b5b522d5"));
         stop.now();
-        assert_eq!(digest_file(file.path(), &stop).unwrap(), None);
+        assert_eq!(digest_file(file.path(), Wanted::default(), &stop).unwrap(), None);
     }
 
     #[test]

@@ -12,9 +12,6 @@ use crate::print;
 use crate::settle::Note;
 use crate::typed::Typed;
 
-/// The Python libraries' own word for offline.
-const OFFLINE: &str = "TRANSFORMERS_OFFLINE";
-
 /// The revision that is meant where none is named.
 const MAIN: &str = "main";
 
@@ -96,11 +93,7 @@ fn of_hub(
     }
     let failed = |problem: aiperf_source::Problem| unobtainable(problem.about(name.to_owned()));
     let (sources, _signals) = super::sources(environment).map_err(failed)?;
-    let offline = environment
-        .variables
-        .get(OFFLINE)
-        .is_some_and(|text| ["1", "true", "yes", "on"].iter().any(|yes| text.eq_ignore_ascii_case(yes)));
-    if offline || sources.is_offline() {
+    if sources.is_offline() {
         // Opening it says where it was looked for.
         return Ok(None);
     }

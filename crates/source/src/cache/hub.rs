@@ -16,7 +16,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::digest::{Digests, Promise};
+use crate::digest::{Digests, Promise, digests_of};
 use crate::error::Problem;
 use crate::names;
 use crate::plan::Plan;
@@ -89,9 +89,13 @@ impl HubCache {
         self.find(commit, file).is_some()
     }
 
-    /// The bytes of a manifest that is here.
-    pub(crate) fn small_file(&self, commit: &str, file: &Entry) -> Option<Vec<u8>> {
-        std::fs::read(self.find(commit, file)?).ok()
+    /// The bytes of a manifest that is here; an error where they are not what its blob id says.
+    pub(crate) fn small_file(&self, commit: &str, file: &Entry) -> Result<Option<Vec<u8>>, Problem> {
+        let Some(path) = self.find(commit, file) else { return Ok(None) };
+        let bytes = std::fs::read(&path)
+            .map_err(|error| Problem::CannotRead { path: path.clone(), cause: error.to_string() })?;
+        let kept = file.promise.as_ref().is_none_or(|promise| digests_of(&bytes).check(promise).is_ok());
+        if kept { Ok(Some(bytes)) } else { Err(Problem::Damaged(path)) }
     }
 
     /// Keeps a manifest. What cannot be written is asked for again next time.
@@ -346,6 +350,12 @@ impl Store for HubCache {
             Some(Promise::Sha256(sha256)) => Some(sha256),
             _ => None,
         }
+    }
+
+    fn obstacle(&self, plan: &Plan, file: &Entry) -> Option<(PathBuf, String)> {
+        let blob = file.etag.as_deref().map(|etag| self.blob(etag));
+        let pointer = self.pointer(commit_of(plan), &file.path);
+        blob.iter().chain(&pointer).find_map(|path| temp::obstacle(path))
     }
 
     fn variable(&self) -> &'static str {

@@ -380,6 +380,12 @@ impl Store for RemoteCache {
         })
     }
 
+    fn obstacle(&self, plan: &Plan, file: &Entry) -> Option<(PathBuf, String)> {
+        let entry = self.entry(&self.key(plan)?);
+        let content = entry.join("files").join(plan.name(file));
+        RECORDS.map(|name| entry.join(name)).iter().chain([&content]).find_map(|path| temp::obstacle(path))
+    }
+
     fn variable(&self) -> &'static str {
         REMOTE_CACHE_VARIABLE
     }

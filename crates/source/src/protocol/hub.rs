@@ -6,7 +6,7 @@ mod near;
 pub(crate) mod offline;
 
 use crate::cache::hub::HubCache;
-use crate::digest::{Digester, ITS_SOURCE, Promise, Wanted};
+use crate::digest::{ITS_SOURCE, Promise, digests_of};
 use crate::error::Problem;
 use crate::http::{Body, Failure, retrying};
 use crate::manifest::{self, MANIFEST, SIDECAR};
@@ -49,7 +49,8 @@ impl Hub<'_> {
             // The reader of manifests says so.
             return Ok((place, vec![b' '; manifest::MOST_BYTES + 1]));
         }
-        if let Some(bytes) = self.cache.small_file(commit, &entry) {
+        // One that is damaged is fetched again.
+        if let Ok(Some(bytes)) = self.cache.small_file(commit, &entry) {
             return Ok((place, bytes));
         }
         let found = Found {
@@ -61,11 +62,8 @@ impl Hub<'_> {
         let bytes = retrying(self.client.patience(), async || {
             let body = self.open(&found, &entry, Range::default()).await?;
             let bytes = body.small(manifest::MOST_BYTES).await?.unwrap_or_default();
-            let mut digester = Digester::new(Wanted { git_length: Some(bytes.len() as u64), checksum: None });
-            digester.update(&bytes);
-            let digests = digester.finish();
             if let Some(promise) = &entry.promise
-                && let Err((found, promised)) = digests.check(promise)
+                && let Err((found, promised)) = digests_of(&bytes).check(promise)
             {
                 let (kind, file, by) = (promise.kind(), entry.path.clone(), ITS_SOURCE.into());
                 return Err(Failure::Final(Problem::Digest { kind, file, found, promised, by }));

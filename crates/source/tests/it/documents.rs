@@ -50,6 +50,7 @@ fn problems() -> Vec<Problem> {
         },
         Problem::CutShort { file: text(), what: text() },
         Problem::Offline(text()),
+        Problem::Damaged(path()),
         Problem::Locked(path()),
         Problem::DiskFull { directory: path(), what: text(), variable: "X" },
         Problem::CannotWrite { directory: path(), cause: text(), variable: "X" },

@@ -124,3 +124,52 @@ fn a_manifest_that_is_not_in_the_cache_is_not_said_not_to_exist() {
     std::fs::remove_dir_all(machine.hub_cache().join("datasets--org--team/.aiperf")).unwrap();
     assert_eq!(missing(&machine), text);
 }
+
+/// A file in a snapshot with other bytes of the same length in its blob.
+fn damage(machine: &Machine, name: &str, from: &str, to: &str) -> std::path::PathBuf {
+    assert_eq!(from.len(), to.len());
+    let snapshots = machine.hub_cache().join("datasets--org--good/snapshots");
+    let commit = std::fs::read_dir(snapshots).unwrap().next().unwrap().unwrap().path();
+    let path = commit.join(name);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from));
+    std::fs::write(path.canonicalize().unwrap(), text.replace(from, to)).unwrap();
+    path
+}
+
+#[test]
+fn a_cached_file_of_git_that_was_changed_is_fetched_again_and_refused_offline() {
+    let line = b"{\"timestamp\": 0, \"input_length\": 12, \"output_length\": 5}\n";
+    let manifest = b"{\"path\": \"x.jsonl\", \"format\": \"mooncake_trace\", \"block_size\": 16}";
+    let hub = StubHub::start(&[("org/good", StubRepo::new(&[("aiperf.json", manifest), ("x.jsonl", line)]))]);
+    let mut machine = Machine::new(&[("HF_ENDPOINT", &hub.endpoint())]);
+    let first = machine.fetch("hf://org/good", &ask()).unwrap();
+    damage(&machine, "x.jsonl", "h\": 5", "h\": 9");
+    let again = machine.fetch("hf://org/good", &ask()).unwrap();
+    assert_eq!((&again.files, std::fs::read(&again.files[0].path).unwrap()), (&first.files, line.to_vec()));
+    let notes = machine.notes();
+    assert!(
+        notes.iter().any(|note| note.contains("is not what it should be: it is fetched again")),
+        "{notes:?}"
+    );
+    // The manifest, too.
+    damage(&machine, "aiperf.json", "16", "61");
+    assert_eq!(machine.access("hf://org/good", &ask()).unwrap().block_size, Some(16));
+    let path = damage(&machine, "x.jsonl", "h\": 5", "h\": 9");
+    offline(&mut machine);
+    let before = machine.notes().len();
+    let error = machine.fetch("hf://org/good", &ask()).unwrap_err();
+    let told = format!(
+        "{} is damaged: its bytes are not those that were downloaded. Run once online",
+        path.display()
+    );
+    assert!(error.to_string().contains(&told), "{error}");
+    assert_eq!(error.problem.blame(), Blame::World);
+    let said = machine.notes().split_off(before);
+    assert!(!said.iter().any(|note| note.contains("fetched again")), "{said:?}");
+    damage(&machine, "x.jsonl", "h\": 9", "h\": 5");
+    machine.fetch("hf://org/good", &ask()).unwrap();
+    let path = damage(&machine, "aiperf.json", "16", "61");
+    let error = machine.access("hf://org/good", &ask()).unwrap_err().to_string();
+    assert!(error.contains(&format!("{} is damaged", path.display())), "{error}");
+}

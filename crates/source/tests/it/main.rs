@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 
 mod aws;
+mod damaged;
 mod documents;
 mod faults;
 mod hostile;

@@ -96,11 +96,10 @@ impl Protocol for OfflineHub<'_> {
                 _ => return Err(self.missing(path)),
             },
         };
-        let declaration = self
-            .cache
-            .snapshot_file(&commit, &beside)
-            .and_then(|entry| self.cache.small_file(&commit, &entry))
-            .map(|bytes| (beside.clone(), bytes));
+        let declaration = match self.cache.snapshot_file(&commit, &beside) {
+            Some(entry) => self.cache.small_file(&commit, &entry)?.map(|bytes| (beside.clone(), bytes)),
+            None => None,
+        };
         if declaration.is_none() {
             match node {
                 Node::Folder => {
