@@ -197,7 +197,7 @@ impl Digests {
     }
 
     /// Whether they keep a promise; with the digest found and the one promised when not.
-    pub(crate) fn check(&self, promise: &Promise) -> Result<(), (String, String)> {
+    pub(crate) fn check(&self, promise: &Promise) -> Result<(), (Box<str>, Box<str>)> {
         let (found, promised) = match promise {
             Promise::Sha256(promised) => (Some(&self.sha256), promised),
             Promise::GitBlob(promised) => (self.git.as_ref(), promised),
@@ -214,7 +214,7 @@ impl Digests {
 }
 
 /// The first 12 digits.
-pub(crate) fn short(digest: &str) -> String {
+pub(crate) fn short(digest: &str) -> Box<str> {
     digest.chars().take(12).collect()
 }
 
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(sum.len(), checksum.length() * 2);
             assert!(digests.check(&Promise::Stored(checksum, sum.into())).is_ok());
             let other = Checksum::ALL.into_iter().find(|other| *other != checksum).unwrap();
-            assert_eq!(digests.check(&Promise::Stored(other, sum.into())).unwrap_err().0, "none");
+            assert_eq!(digests.check(&Promise::Stored(other, sum.into())).unwrap_err().0.as_ref(), "none");
         }
     }
 }

@@ -246,9 +246,9 @@ pub enum Problem {
         /// The file.
         file: String,
         /// The first 12 digits of the digest found.
-        found: String,
+        found: Box<str>,
         /// Those of the digest promised.
-        promised: String,
+        promised: Box<str>,
         /// Who promised it.
         by: String,
     },
