@@ -14,6 +14,7 @@ pub(crate) enum After {
     Headers,
     Extras,
     Path,
+    Reference,
 }
 
 impl After {
@@ -24,6 +25,7 @@ impl After {
             "header" => After::Headers,
             "extra-inputs" => After::Extras,
             "endpoint" | "custom-endpoint" => After::Path,
+            "input-file" | "url" => After::Reference,
             _ => After::Anything,
         }
     }
@@ -73,7 +75,7 @@ pub(crate) fn credentials(arguments: &[String], headers: Headers) -> Vec<&str> {
         match after {
             After::Secret => found.extend(words(value).chain([value])),
             After::Headers => of_headers(value, headers, &mut found),
-            After::Anything | After::Extras | After::Path => {
+            After::Anything | After::Extras | After::Path | After::Reference => {
                 let is_key = |word: &&str| is_known_key(word) || (is_stray && is_random_word(word));
                 found.extend(words(value).filter(is_key));
             }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use aiperf_config::{REDACTED, redact_known, redact_path, redact_text};
+use aiperf_config::{
+    REDACTED, begins_like_reference, redact_known, redact_path, redact_reference, redact_text,
+};
 
 use crate::credentials::{After, Headers, credentials};
 use crate::settle::pairs;
@@ -48,12 +50,26 @@ pub(crate) fn hidden(message: &str, arguments: &[String]) -> String {
     let found = credentials(arguments, Headers::ThatLookLikeOne);
     let (long, short): (Vec<&str>, Vec<&str>) =
         found.into_iter().partition(|secret| secret.len() >= SHORTEST);
+    let message = references_hidden(message, arguments);
     let long: Vec<String> = long.into_iter().map(str::to_owned).collect();
     // A short one may be a part of any word: only where it is quoted is it itself.
-    short.into_iter().fold(redact_known(message, &long), |message, secret| {
+    short.into_iter().fold(redact_known(&message, &long), |message, secret| {
         message
             .replace(&format!("'{secret}'"), &format!("'{REDACTED}'"))
             .replace(&format!("'-- {secret}'"), &format!("'-- {REDACTED}'"))
+    })
+}
+
+/// A message with each argument that may be a reference hidden as a whole: where one ends, the text around it does not
+/// tell.
+fn references_hidden(message: &str, arguments: &[String]) -> String {
+    let values = arguments.iter().flat_map(|argument| {
+        let value = argument.split_once('=').filter(|_| argument.starts_with("--")).map(|(_, value)| value);
+        value.into_iter().chain([argument.as_str()])
+    });
+    values.fold(message.to_owned(), |message, value| {
+        let shown = redact_reference(value);
+        if shown == value { message } else { message.replace(value, &shown) }
     })
 }
 
@@ -67,7 +83,12 @@ pub(crate) fn joined(words: &[String]) -> String {
 
 fn redact(value: &str, after: After) -> Cow<'_, str> {
     match after {
+        // A text may begin with a URL, a word is one.
+        After::Anything if begins_like_reference(value) && !value.contains(char::is_whitespace) => {
+            Cow::Owned(redact_known(&redact_reference(value), &[]))
+        }
         After::Anything => Cow::Owned(redact_known(value, &[])),
+        After::Reference => Cow::Owned(redact_known(&redact_reference(value), &[])),
         After::Secret => Cow::Borrowed(REDACTED),
         After::Headers => Cow::Owned(pairs::redact_headers(value)),
         After::Extras => Cow::Owned(pairs::redact_extras(value)),

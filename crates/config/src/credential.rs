@@ -46,7 +46,7 @@ pub fn secrets_of_path(path: &str) -> Vec<String> {
     Url::parse(&format!("http://host{path}")).map_or_else(|_| Vec::new(), |url| secrets_of_url(&url))
 }
 
-fn percent_decode(text: &str) -> Vec<u8> {
+pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::secret::{REDACTED, is_secret_name, looks_like_credential, redact_text};
+use crate::redact::redact_text;
+use crate::secret::{REDACTED, is_secret_name, looks_like_credential};
 
 /// `extras` as results record them: what looks like a credential is hidden at every depth.
 pub fn shown_extras(extras: &Map<String, Value>) -> Map<String, Value> {

@@ -13,6 +13,7 @@ mod lengths;
 mod media;
 mod parameter;
 mod phase;
+mod redact;
 mod replay;
 mod run;
 mod secret;
@@ -38,13 +39,13 @@ pub use media::{
     SyntheticVideo, VideoContainer, VideoKind, VideoSound,
 };
 pub use phase::{Arrival, Cancellation, FixedSchedule, LoadMode, PhaseConfig, RampTimes, StopRule};
+pub use redact::{
+    begins_like_reference, is_url_with_secret, redact_known, redact_path, redact_reference, redact_text,
+};
 pub use replay::{AgentReplay, SessionColumn, TraceReplay};
 pub use run::{
     ExportLevel, OutputConfig, RemoteDataset, RunConfig, RuntimeConfig, TokenizerConfig, TokenizerSource, Ui,
 };
-pub use secret::{
-    REDACTED, Secret, SecretUrl, is_random_word, is_secret_header, is_secret_pair, is_url_with_secret,
-    redact_known, redact_path, redact_text,
-};
+pub use secret::{REDACTED, Secret, SecretUrl, is_random_word, is_secret_header, is_secret_pair};
 pub use signed::{Signature, identity, moment, signature, was_printed};
 pub use tuning::Tuning;

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use aiperf_config::{InputColumns, redact_text};
+use aiperf_config::{InputColumns, redact_reference};
 use aiperf_dataset::{Dataset, DatasetError, Place, RawRecords, Survey, check_the_path, format};
 use aiperf_report::{AtomicFile, Patience};
 use aiperf_synthesize::anonymize::{AnonymizeError, Anonymizer, Request, Totals};
@@ -115,8 +115,8 @@ fn write(
         return Err(Failure::usage(format!(
             "{}: this is the folder of a run; name its raw records, {}, or the trace that aiperf dataset from-run DIR makes \
              of them",
-            redact_text(&path.display().to_string()),
-            redact_text(&raw.display().to_string())
+            redact_reference(&path.display().to_string()),
+            redact_reference(&raw.display().to_string())
         )));
     } else {
         Source::Data(data(path, declared, output)?)
@@ -224,7 +224,7 @@ fn data(
 
 /// What is wrong with the input, without a value of it.
 fn unreadable(path: &Path, error: &DatasetError) -> Failure {
-    let shown = redact_text(&path.display().to_string());
+    let shown = redact_reference(&path.display().to_string());
     Failure::usage(match error {
         DatasetError::Missing { .. } => format!("{shown} does not exist; {}", check_the_path(path)),
         DatasetError::Unreadable { reason, .. } => format!("cannot read {shown}: {reason}"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use aiperf_config::{FileFormat, redact_text};
+use aiperf_config::{FileFormat, redact_reference, redact_text};
 use aiperf_source::{Ask, Problem, Reference, SourceError};
 use serde_json::Value;
 
@@ -76,7 +76,11 @@ impl Named {
             Some((shown, _)) => {
                 message.replace(&*self.path.to_string_lossy(), shown.strip_suffix('/').unwrap_or(shown))
             }
-            None => message.to_owned(),
+            // What is no reference may be one that is mistyped.
+            None => {
+                let path = self.path.to_string_lossy();
+                message.replace(&*path, &redact_reference(&path))
+            }
         }
     }
 

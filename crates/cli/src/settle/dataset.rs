@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aiperf_config::{
     CacheBust, Corpus, DatasetConfig, DatasetSource, EndpointConfig, EndpointKind, FileDataset, FileFormat,
-    FixedSchedule, InputColumns, Normal, Sampling, Tuning, redact_text,
+    FixedSchedule, InputColumns, Normal, Sampling, Tuning, redact_reference,
 };
 use aiperf_source::Ask;
 
@@ -202,7 +202,7 @@ fn file(
         if promoted {
             notes.push(Note::info(format!(
                 "{} ({}) has recorded times: requests are sent on them; --no-fixed-schedule ignores the times",
-                redact_text(text),
+                redact_reference(text),
                 format.name()
             )));
         }
@@ -365,6 +365,7 @@ fn local_path(typed: &Typed, text: &str, declared: Option<FileFormat>) -> Result
         }
     });
     let name = typed.name("--input-file");
+    let text = redact_reference(text);
     readable.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => UsageError::Input {
             what: match declared {

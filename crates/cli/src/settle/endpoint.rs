@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use aiperf_config::{
-    ConnectionReuse, EndpointConfig, EndpointKind, Header, Secret, SecretUrl, Target, redact_text,
+    ConnectionReuse, EndpointConfig, EndpointKind, Header, Secret, SecretUrl, Target, redact_reference,
+    redact_text,
 };
 use url::Url;
 
@@ -87,7 +88,7 @@ fn target(typed: &Typed) -> Result<Target, UsageError> {
     }
     let refuse = |rule: &str| UsageError::Value {
         flag: typed.name("--url").into(),
-        value: redact_text(text),
+        value: redact_reference(text),
         rule: rule.into(),
         similar: None,
     };
@@ -95,7 +96,7 @@ fn target(typed: &Typed) -> Result<Target, UsageError> {
         return match aiperf_mock_server::Settings::from_url(text) {
             Ok(_) => Ok(Target::Mock(text.to_owned())),
             Err(error) => Err(UsageError::combination(
-                format!("{} {}: {error}", typed.name("--url"), redact_text(text)),
+                format!("{} {}: {error}", typed.name("--url"), redact_reference(text)),
                 "'aiperf mock-server --help' lists the settings",
             )),
         };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use aiperf_config::{FileFormat, FixedSchedule, InputColumns, Sampling, redact_text};
+use aiperf_config::{FileFormat, FixedSchedule, InputColumns, Sampling, redact_reference};
 
 use super::dataset::of_file;
 use super::{DatasetProbe, Note, refuse_all};
@@ -63,7 +63,7 @@ pub(super) fn settle(
             notes.push(Note::warning(format!(
                 "{} ({}) has recorded times, and they are not used: --fixed-schedule sends on them, --no-fixed-schedule \
                  says that this is meant",
-                redact_text(&path.display().to_string()),
+                redact_reference(&path.display().to_string()),
                 format.name()
             )));
         }

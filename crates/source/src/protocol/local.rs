@@ -27,7 +27,7 @@ impl LocalSource {
     pub(crate) fn new(path: &Path) -> Result<LocalSource, Problem> {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Problem::NotFound {
-                what: path.display().to_string(),
+                what: shown(path),
                 fix: "Check the path: a relative one starts at the working directory".into(),
             },
             _ => cannot_read(path, &error),
@@ -76,10 +76,15 @@ impl LocalSource {
     }
 }
 
+/// What was typed may be a mistyped URL.
+fn shown(path: &Path) -> String {
+    aiperf_config::redact_reference(&path.display().to_string())
+}
+
 /// A file or folder of the user's own: nothing that could be downloaded again.
 pub(crate) fn cannot_read(path: &Path, error: &std::io::Error) -> Problem {
     Problem::Unreadable {
-        what: format!("cannot read {}: {error}", path.display()),
+        what: format!("cannot read {}: {error}", shown(path)),
         fix: "Check its permissions".into(),
     }
 }
@@ -87,7 +92,7 @@ pub(crate) fn cannot_read(path: &Path, error: &std::io::Error) -> Problem {
 /// It was there a moment ago.
 pub(crate) fn gone(path: &Path) -> Problem {
     Problem::Unreadable {
-        what: format!("cannot read {}: it is gone", path.display()),
+        what: format!("cannot read {}: it is gone", shown(path)),
         fix: "Put it back, and try again".into(),
     }
 }
@@ -152,11 +157,11 @@ impl Protocol for LocalSource {
     }
 
     fn title(&self, folder: &str) -> String {
-        self.path(folder).display().to_string()
+        shown(&self.path(folder))
     }
 
     fn reference_to(&self, path: &str) -> String {
-        self.path(path).display().to_string()
+        shown(&self.path(path))
     }
 
     fn version(&self, _: &Found, target: &Target<'_>) -> (Option<String>, String) {
@@ -165,7 +170,7 @@ impl Protocol for LocalSource {
             (None, [file, ..]) => self.path(&file.path),
             (None, []) => self.root.clone(),
         };
-        (None, path.display().to_string())
+        (None, shown(&path))
     }
 
     fn knows_layouts(&self) -> bool {

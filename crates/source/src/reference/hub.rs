@@ -6,7 +6,7 @@ use crate::error::Problem;
 /// A dataset repository on the Hub, or a file or folder in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubReference {
-    /// As typed.
+    /// As typed, credentials hidden.
     pub typed: String,
     /// The owner.
     pub org: String,
@@ -109,7 +109,7 @@ pub(super) fn parse(typed: &str, rest: &str) -> Result<HubReference, Problem> {
         check_path(path)?;
     }
     Ok(HubReference {
-        typed: typed.to_owned(),
+        typed: aiperf_config::redact_reference(typed),
         org: org.to_owned(),
         repo: repo.to_owned(),
         revision,
@@ -155,8 +155,8 @@ fn split_revision(rest: &str) -> (&str, Option<&str>) {
 
 fn decode_revision(text: &str) -> Result<String, Problem> {
     const FIX: &str = "Give a branch, a tag or a commit after the @, with %2F for a slash";
-    let decoded =
-        percent_decoded(text).ok_or_else(|| grammar(format!("the revision \"{text}\" is not UTF-8"), FIX))?;
+    let decoded = percent_decoded(text)
+        .ok_or_else(|| grammar(format!("the revision {} is not UTF-8", super::quoted(text)), FIX))?;
     let bad_segment = decoded.split('/').any(|segment| matches!(segment, "" | "." | ".."));
     let bad_character = decoded
         .chars()
@@ -166,13 +166,16 @@ fn decode_revision(text: &str) -> Result<String, Problem> {
     }
     if let Some(c) = bad_character {
         return Err(grammar(
-            format!("the revision \"{}\" has the character {c:?}", decoded.escape_debug()),
+            format!("the revision {} has the character {c:?}", super::quoted(&decoded)),
             FIX,
         ));
     }
     if bad_segment || decoded.to_ascii_lowercase().ends_with(".lock") {
         return Err(grammar(
-            format!("the revision \"{decoded}\" has an empty, '.' or '..' part, or ends in '.lock'"),
+            format!(
+                "the revision {} has an empty, '.' or '..' part, or ends in '.lock'",
+                super::quoted(&decoded)
+            ),
             FIX,
         ));
     }
@@ -180,15 +183,17 @@ fn decode_revision(text: &str) -> Result<String, Problem> {
 }
 
 fn check_path(path: &str) -> Result<(), Problem> {
+    let shown = aiperf_config::redact_reference(path);
+    let shown = shown.escape_debug();
     if path.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
         return Err(grammar(
-            format!("the path \"{}\" has an empty, '.' or '..' part", path.escape_debug()),
+            format!("the path \"{shown}\" has an empty, '.' or '..' part"),
             "Write the path as the repository lists it",
         ));
     }
     if path.chars().any(char::is_control) {
         return Err(grammar(
-            format!("the path \"{}\" has a control character", path.escape_debug()),
+            format!("the path \"{shown}\" has a control character"),
             "Write the path as the repository lists it",
         ));
     }

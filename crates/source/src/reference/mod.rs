@@ -7,7 +7,7 @@ mod web;
 use std::fmt;
 use std::path::PathBuf;
 
-use aiperf_config::redact_text;
+use aiperf_config::redact_reference;
 
 pub use hub::HubReference;
 pub(crate) use hub::is_commit;
@@ -46,7 +46,7 @@ impl Reference {
 
     /// Reads a reference.
     pub fn parse(text: &str) -> Result<Reference, SourceError> {
-        Self::read(text).map_err(|problem| problem.about(redact_text(text)))
+        Self::read(text).map_err(|problem| problem.about(redact_reference(text)))
     }
 
     fn read(text: &str) -> Result<Reference, Problem> {
@@ -69,7 +69,7 @@ impl Reference {
             Reference::Hub(hub) => hub.typed.clone(),
             Reference::S3(s3) => s3.typed.clone(),
             Reference::Web(web) => web.url.typed(),
-            Reference::Local(path) => path.display().to_string(),
+            Reference::Local(path) => redact_reference(&path.display().to_string()),
         }
     }
 }

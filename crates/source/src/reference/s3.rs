@@ -8,7 +8,7 @@ use crate::error::Problem;
 /// An S3 object, or a prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Reference {
-    /// As typed.
+    /// As typed, credentials hidden.
     pub typed: String,
     /// The bucket.
     pub bucket: String,
@@ -61,7 +61,12 @@ pub(super) fn parse(typed: &str, rest: &str) -> Result<S3Reference, Problem> {
             "Drop ?versionId=, or name one object",
         ));
     }
-    Ok(S3Reference { typed: typed.to_owned(), bucket: bucket.to_owned(), key: key.to_owned(), version })
+    Ok(S3Reference {
+        typed: aiperf_config::redact_reference(typed),
+        bucket: bucket.to_owned(),
+        key: key.to_owned(),
+        version,
+    })
 }
 
 fn version_id(query: &str) -> Result<String, Problem> {

@@ -47,7 +47,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     if !directory.is_dir() {
         print::err(&format!(
             "error: {} is no folder; name the one with the aiperf.json\n",
-            aiperf_config::redact_text(&directory.display().to_string())
+            aiperf_config::redact_reference(&directory.display().to_string())
         ));
         return ExitStatus::Usage;
     }
