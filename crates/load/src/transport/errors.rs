@@ -77,6 +77,18 @@ pub(crate) fn timeout(seconds: f64) -> RequestError {
     )
 }
 
+/// The TLS handshake took longer than the request may.
+pub(crate) fn tls_timeout(host: &str, seconds: f64) -> RequestError {
+    RequestError::new(
+        None,
+        "TimeoutError",
+        format!(
+            "The TLS handshake with {host} did not end within {seconds} seconds (--request-timeout-seconds; if the server \
+             speaks no TLS, the URL begins with http://)"
+        ),
+    )
+}
+
 /// The body could not be sent within the limit.
 pub(crate) fn send_timeout(seconds: f64) -> RequestError {
     RequestError::new(
@@ -116,6 +128,7 @@ mod tests {
             (truncated(), None, "ClientPayloadError"),
             (payload("x"), None, "ClientPayloadError"),
             (timeout(0.5), None, "TimeoutError"),
+            (tls_timeout("h:1", 0.5), None, "TimeoutError"),
             (send_timeout(0.5), Some(0), "RequestSendTimeout"),
             (cancelled(0.5), Some(499), "RequestCancellationError"),
             (unbuildable("x"), Some(500), "CreditProcessingError"),

@@ -36,6 +36,8 @@ pub(crate) enum ParseError {
     NotHttp,
     #[error("the head of the answer is longer than 64 KiB")]
     HeadTooLong,
+    #[error("the head of the answer has more than 100 headers")]
+    TooManyHeaders,
     #[error("the answer has a bad Content-Length")]
     BadLength,
     #[error("the answer has a bad chunk size")]
@@ -250,6 +252,7 @@ fn parse_head(bytes: &[u8], want_all: bool) -> Result<Option<(usize, Head, Frami
     let length = match config.parse_response_with_uninit_headers(&mut response, bytes, &mut storage) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(ParseError::TooManyHeaders),
         Err(_) => return Err(ParseError::NotHttp),
     };
     let status = response.code.unwrap_or_default();
@@ -409,6 +412,25 @@ mod tests {
             error(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab"),
             ParseError::BadChunk
         );
+    }
+
+    #[test]
+    fn a_head_without_an_end_is_called_that() {
+        let error = |headers: &str| {
+            let mut parser = ResponseParser::new(false);
+            let mut pushed = parser.push(b"HTTP/1.1 200 OK\r\n", &mut Seen::default());
+            for _ in 0..MAX_HEAD {
+                if pushed.is_err() {
+                    break;
+                }
+                pushed = parser.push(headers.as_bytes(), &mut Seen::default());
+            }
+            pushed.unwrap_err().to_string()
+        };
+        let long = format!("X-Long: {}", "y".repeat(8_000));
+        assert_eq!(error(&(long + "\r\n")), "the head of the answer is longer than 64 KiB");
+        assert_eq!(error("X-Short: y\r\n"), "the head of the answer has more than 100 headers");
+        assert_eq!(error("x"), "the head of the answer is longer than 64 KiB");
     }
 
     proptest! {

@@ -266,3 +266,18 @@ fn an_idle_connection_that_said_goodbye_is_not_used() {
         closed.recv_timeout(DEADLINE).unwrap();
     }
 }
+
+#[test]
+fn a_handshake_that_never_ends_is_called_that() {
+    // Takes connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let mut setup = Setup::new(&format!("https://localhost:{port}"), &endpoint());
+    setup.settings.tls = Some(Tls::new(&setup.settings.origin, &TlsSettings { insecure: true }).unwrap());
+    let (_, exchanges) = setup.timeout(Duration::from_millis(100)).start().run(phase(burst(1, 1), singles()));
+    let error = exchanges[0].failure.as_ref().unwrap();
+    assert_eq!(error.kind, "TimeoutError");
+    let said = format!("The TLS handshake with localhost:{port} did not end within 0.1 seconds");
+    assert!(error.message.starts_with(&said), "{}", error.message);
+    assert!(exchanges[0].trace.connect.is_some() && exchanges[0].trace.tls.is_none());
+}
