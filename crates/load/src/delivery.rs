@@ -1,6 +1,8 @@
 //! How the load was delivered, as each worker tallies it and the phase adds it up.
 
-use aiperf_clock::Mono;
+use std::time::Duration;
+
+use aiperf_clock::{Mono, nanos};
 use aiperf_types::PlanInstants;
 use hdrhistogram::Histogram;
 
@@ -84,6 +86,10 @@ pub struct Tally {
     pub late_prompts: u64,
     /// Failures for want of descriptors, ports or buffers.
     pub resource_errors: u64,
+    /// Connections that could not be made.
+    pub failed_connections: u64,
+    /// The longest pause after one, ns: its slot was kept for so long.
+    pub longest_dial_pause_ns: u64,
     /// Differences that came out negative: send before due.
     pub negative_differences: u64,
     /// Requests in flight while their worker was late.
@@ -112,6 +118,12 @@ impl Tally {
         }
     }
 
+    /// Counts a connection that could not be made, and the pause for which its slot is kept.
+    pub(crate) fn dial_failed(&mut self, pause: Duration) {
+        self.failed_connections += 1;
+        self.longest_dial_pause_ns = self.longest_dial_pause_ns.max(nanos(pause));
+    }
+
     /// Adds what another worker saw.
     pub fn merge(&mut self, other: &Tally) {
         self.sent += other.sent;
@@ -122,6 +134,8 @@ impl Tally {
         self.last_start = self.last_start.max(other.last_start);
         self.late_prompts += other.late_prompts;
         self.resource_errors += other.resource_errors;
+        self.failed_connections += other.failed_connections;
+        self.longest_dial_pause_ns = self.longest_dial_pause_ns.max(other.longest_dial_pause_ns);
         self.negative_differences += other.negative_differences;
         self.delayed_requests += other.delayed_requests;
         self.loop_delay.merge(&other.loop_delay);

@@ -139,7 +139,12 @@ fn one_long_stall_is_suspect() {
 
 #[test]
 fn idle_slots_are_suspect() {
-    let cap = ConcurrencyFacts { limit: 16, max_in_flight: 16, lost_share: Some(0.02) };
+    let cap = ConcurrencyFacts {
+        limit: 16,
+        max_in_flight: 16,
+        lost_share: Some(0.02),
+        ..ConcurrencyFacts::default()
+    };
     let (code, value, limit, unit, next_step) = spoilt(|facts| {
         facts.concurrency = Some(cap);
         facts.service.request_latency = Some(Block { unit: "ms", ..Block::default() });
@@ -151,7 +156,12 @@ fn idle_slots_are_suspect() {
 /// Failures come back at once: more cores are no help against an error.
 #[test]
 fn slots_that_stood_idle_between_failures_send_to_the_errors() {
-    let cap = ConcurrencyFacts { limit: 16, max_in_flight: 16, lost_share: Some(0.02) };
+    let cap = ConcurrencyFacts {
+        limit: 16,
+        max_in_flight: 16,
+        lost_share: Some(0.02),
+        ..ConcurrencyFacts::default()
+    };
     let (code, value, limit, unit, next_step) = spoilt(|facts| facts.concurrency = Some(cap));
     assert_eq!((code, value, limit, unit), ("slots_idle", 2.0, 1.0, "%"));
     assert!(next_step.contains("errors") && !next_step.contains("--workers-max"), "{next_step}");
@@ -320,7 +330,8 @@ fn the_object_has_its_keys_in_order_and_only_what_is_known() {
     facts.cap_wait = Some(spread(1.0, 1.0));
     facts.slip = Some(spread(1.0, 1.0));
     facts.initial_fill_ns = Some(2_500_000);
-    facts.concurrency = Some(ConcurrencyFacts { limit: 16, max_in_flight: 16, lost_share: None });
+    facts.concurrency =
+        Some(ConcurrencyFacts { limit: 16, max_in_flight: 16, ..ConcurrencyFacts::default() });
     facts.catch_up_ns = Some(0);
     facts.ramp_ns = Some(5_000_000_000);
     facts.drain_ns = Some(20_000_000);

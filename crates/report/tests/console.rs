@@ -11,7 +11,7 @@ use aiperf_metrics::delivery::{
     ClientFacts, ConcurrencyFacts, DeliveryFacts, LoadMode, Reason, Spread, Verdict,
 };
 use aiperf_metrics::{
-    Block, ErrorGroup, Latencies, LoadDelivery, ObservationWindow, OslMismatch, SendLag, Summary,
+    Block, ErrorGroup, Latencies, LoadDelivery, Metric, ObservationWindow, OslMismatch, SendLag, Summary,
     UsageDiscrepancy,
 };
 use aiperf_report::{Palette, RunResults, WrittenFile, console};
@@ -43,6 +43,7 @@ fn facts(mode: LoadMode) -> DeliveryFacts {
             limit: 16,
             max_in_flight: 16,
             lost_share: Some(0.002),
+            ..ConcurrencyFacts::default()
         }),
         phase_ns: 3_000_000_000,
         record_count: 15_000,
@@ -98,7 +99,8 @@ Load Delivery: VALID
 fn what_the_cap_held_back_has_a_line_of_its_own() {
     let shown = |wait: Spread| {
         let mut facts = facts(LoadMode::FixedSchedule);
-        facts.concurrency = Some(ConcurrencyFacts { limit: 1, max_in_flight: 1, lost_share: None });
+        facts.concurrency =
+            Some(ConcurrencyFacts { limit: 1, max_in_flight: 1, ..ConcurrencyFacts::default() });
         facts.cap_wait = Some(wait);
         delivery_of(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts })
     };
@@ -123,7 +125,8 @@ fn arrivals_that_a_cap_skipped_stand_beside_the_rate_that_was_asked_for() {
     for arrival in [Arrival::Poisson, Arrival::Constant] {
         let mut facts = facts(LoadMode::Rate);
         (facts.planned_count, facts.sent_count, facts.skipped_count) = (182, 65, 117);
-        facts.concurrency = Some(ConcurrencyFacts { limit: 1, max_in_flight: 1, lost_share: None });
+        facts.concurrency =
+            Some(ConcurrencyFacts { limit: 1, max_in_flight: 1, ..ConcurrencyFacts::default() });
         let text = at_a_rate(40.0, arrival, facts);
         let line = "  Asked     40.00 requests/sec: 117 of 182 arrivals found no place under --concurrency 1 and were skipped\n";
         assert!(text.contains(line), "{text}");
@@ -137,7 +140,19 @@ fn an_intended_rate_that_is_not_the_one_asked_for_is_explained() {
     let text = shown(480.0, Arrival::Poisson);
     let lines: Vec<&str> = text.lines().skip_while(|line| !line.contains("Load Delivery")).collect();
     assert!(lines[1].starts_with("  Rate      intended 500.00 requests/sec"), "{text}");
-    assert!(lines[2].starts_with("  Asked     480.00 requests/sec: arrivals drawn at random"), "{text}");
+    assert!(
+        lines[2].starts_with(
+            "  Asked     480.00 requests/sec: the 15,000 arrivals drawn at random came to 500.00 (+4.2 %); the "
+        ),
+        "{text}"
+    );
+    let bursts = shown(1_000.0, Arrival::Gamma(0.1));
+    let said =
+        "drawn at random in the bursts of --arrival-smoothness 0.1 came to 500.00 (-50.0 %); the longer";
+    // Two lines at this width.
+    let words: Vec<&str> = bursts.split_whitespace().collect();
+    assert!(words.join(" ").contains(said), "{bursts}");
+    assert!(!shown(1_000.0, Arrival::Gamma(4.0)).contains("--arrival-smoothness"));
     assert!(!shown(499.0, Arrival::Poisson).contains("Asked"));
     assert!(!shown(480.0, Arrival::Constant).contains("Asked"));
 }
@@ -163,7 +178,7 @@ fn load_delivery_of_a_closed_loop_with_a_reason() {
         text,
         "\
 Load Delivery: SUSPECT
-  Loop      concurrency 16 held 99.8 %, produced 499.98 requests/sec
+  Loop      concurrency 16 held 99.8 %, produced 499.98 requests/sec up to the last send (the table's rate includes the drain)
   Sends     15,000 planned, 15,000 sent, 0 skipped by a cap, 0 unsent
   ! 99 % of the sends were late by up to (2.50 ms, limit 1 ms). Raise --workers-max
 "
@@ -182,6 +197,72 @@ fn a_loop_that_never_turned_or_only_failed_produced_no_rate() {
     assert!(first_fill.contains("  Loop      concurrency 16 held 99.8 %\n"), "{first_fill}");
     let failed = shown(|facts| facts.service = Latencies::default());
     assert!(failed.contains("  Loop      concurrency 16 held 99.8 %\n"), "{failed}");
+}
+
+/// What a closed loop says of itself after `change`.
+fn of_a_loop(change: impl FnOnce(&mut DeliveryFacts)) -> String {
+    let mut facts = facts(LoadMode::Concurrency);
+    change(&mut facts);
+    delivery_of(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts })
+}
+
+#[test]
+fn lateness_that_leaves_the_first_fill_out_is_no_sum_that_the_send_lag_is_part_of() {
+    let text = of_a_loop(|facts| facts.initial_fill_ns = Some(1_000));
+    let line = "max 0.80 ms (from due to sent, without the first fill, which the send lag above includes)\n";
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("last part of it"), "{text}");
+}
+
+#[test]
+fn slots_that_nothing_was_there_to_fill_are_not_said_to_be_held() {
+    let loop_line = |sent, max_in_flight| {
+        let text = of_a_loop(|facts| {
+            facts.sent_count = sent;
+            facts.concurrency.as_mut().unwrap().max_in_flight = max_in_flight;
+        });
+        text.lines().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(loop_line(3, 3), "  Loop      concurrency 16, never more than 3 at once");
+    // Enough to fill them, and answers came back too fast.
+    let fast = loop_line(500, 12);
+    assert!(
+        fast.starts_with("  Loop      concurrency 16 held 99.8 %, never more than 12 at once, produced "),
+        "{fast}"
+    );
+    assert!(!loop_line(16, 16).contains("at once"));
+}
+
+#[test]
+fn slots_that_failed_connections_kept_are_told_beside_the_share_that_was_held() {
+    let text = of_a_loop(|facts| {
+        facts.service = Latencies::default();
+        let cap = facts.concurrency.as_mut().unwrap();
+        (cap.failed_connections, cap.longest_pause_ns) = (1_200, 50_000_000);
+    });
+    let line = "  Loop      concurrency 16 held 99.8 %, 1,200 failed connections kept their slots for up to 50.00 ms each\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn a_limit_of_connections_that_requests_waited_for_has_a_line() {
+    let shown = |limit, waited: f64| {
+        let mut config = config(&PathBuf::from("out"));
+        config.tuning.connection_limit = limit;
+        let wait = Block { unit: "ms", p50: Some(waited), max: Some(2.0 * waited), ..Block::default() };
+        let summary = Summary { blocks: vec![(Metric::HttpReqBlocked, wait)], ..Summary::default() };
+        let mut run = results(&config, vec![phase(PhaseKind::Profiling, 0, summary)]);
+        let facts = facts(LoadMode::Rate);
+        run.phases[0].load_delivery =
+            Some(LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts });
+        console::tables(&run, WIDTH, Palette::plain())
+    };
+    let line = "\n  Blocked   requests waited p50 572.00 ms, max 1,144.00 ms for a connection (AIPERF_HTTP_CONNECTION_LIMIT)";
+    let text = shown(Some(1), 572.0);
+    assert!(text.contains(line), "{text}");
+    for text in [shown(None, 572.0), shown(Some(1), 0.2)] {
+        assert!(!text.contains("Blocked   "), "{text}");
+    }
 }
 
 /// A phase that was over at once: the CPU of the whole process was measured over more than it.

@@ -44,6 +44,8 @@ pub(crate) fn facts(
             limit: u64::from(limit),
             max_in_flight: u64::from(counts.max_in_flight),
             lost_share: busy.map(|busy| tally.lateness.sum_ns() as f64 / (f64::from(limit) * busy as f64)),
+            failed_connections: tally.failed_connections,
+            longest_pause_ns: tally.longest_dial_pause_ns,
         }
     });
     let cpu = &outcome.cpu;

@@ -154,6 +154,7 @@ fn a_refused_port_is_1_with_a_report() {
     let error = &summary["error_summary"][0]["error_details"];
     assert!(error["message"].as_str().unwrap().contains("refused"), "{error}");
     assert!(ran.err.contains("first failed request"), "{}", ran.err);
+    assert!(ran.out.contains("5 failed connections kept their slots for up to "), "{}", ran.out);
 }
 
 #[test]

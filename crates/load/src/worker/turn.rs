@@ -113,7 +113,7 @@ pub(super) async fn run(
         None => wire.await,
         Some(limit) => match timeout(limit, wire).await {
             Ok(ending) => ending,
-            Err(_) => Ending::timed_out(limit, cancel.is_some() && trace.send_end.is_none()),
+            Err(_) => Ending::timed_out(limit, settings, &trace, cancel.is_some()),
         },
     };
     let end = now();
@@ -271,8 +271,9 @@ fn lineage(family: &Family, phase: &PhaseInfo) -> Lineage {
 async fn dial_pause(worker: &Worker) {
     let failures = worker.dial_failures.get().saturating_add(1);
     worker.dial_failures.set(failures);
-    let pause = (1 << failures.min(10)).min(DIAL_PAUSE_MS);
-    tokio::time::sleep(Duration::from_millis(pause)).await;
+    let pause = Duration::from_millis((1 << failures.min(10)).min(DIAL_PAUSE_MS));
+    worker.tally.borrow_mut().dial_failed(pause);
+    tokio::time::sleep(pause).await;
 }
 
 /// Reads the answer for the sake of the next turn.

@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::Worker;
 use super::gather::Gather;
+use crate::settings::Settings;
 use crate::transport::connection::Connection;
 use crate::transport::errors;
 use crate::transport::exchange::{ExchangeError, receive, send};
@@ -29,9 +30,22 @@ impl Ending {
         Ending { failure: Some(error), cancelled_at: None }
     }
 
-    pub(super) fn timed_out(limit: Duration, in_sending: bool) -> Ending {
+    /// The time of a request is over, `trace` being how far it came.
+    pub(super) fn timed_out(
+        limit: Duration,
+        settings: &Settings,
+        trace: &HttpTrace,
+        may_be_cancelled: bool,
+    ) -> Ending {
         let limit = limit.as_secs_f64();
-        Ending::failed(if in_sending { errors::send_timeout(limit) } else { errors::timeout(limit) })
+        let connected = trace.connect.is_some();
+        Ending::failed(if trace.send_start.is_none() && settings.tls.is_some() && connected {
+            errors::tls_timeout(&settings.origin.authority(), limit)
+        } else if trace.send_end.is_none() && may_be_cancelled {
+            errors::send_timeout(limit)
+        } else {
+            errors::timeout(limit)
+        })
     }
 }
 
@@ -149,6 +163,8 @@ async fn dial(worker: &Worker, trace: &mut HttpTrace) -> Result<Connection, Requ
         through.map_err(|error| errors::connect(peer, &error))?;
     }
     let connected = now();
+    // Goes on until it is secured, which may never be.
+    trace.connect = Some((from, connected));
     drop(connecting);
     let _securing = worker.control.underway.securing();
     let connection = Connection::tls(stream, &tls.connector, tls.name.clone())

@@ -43,6 +43,10 @@ pub struct ConcurrencyFacts {
     pub max_in_flight: u64,
     /// Sum of lateness / (limit · time from the end of the ramp to the last send); unknown without such a time.
     pub lost_share: Option<f64>,
+    /// Connections that could not be made; each kept its slot for a while, so that a server that refuses is not hammered.
+    pub failed_connections: u64,
+    /// The longest of these pauses, ns.
+    pub longest_pause_ns: u64,
 }
 
 /// What the client spent.

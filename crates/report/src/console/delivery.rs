@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use aiperf_config::{Arrival, LoadMode};
 use aiperf_metrics::delivery::{DeliveryFacts, LoadMode as Mode, Verdict};
-use aiperf_metrics::{Block, LoadDelivery};
+use aiperf_metrics::{Block, LoadDelivery, Metric};
 
 use crate::number::{count, two_decimals, with_thousands};
 use crate::results::RunResults;
@@ -28,7 +28,7 @@ pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, 
     let _ = writeln!(out, "Load Delivery: {}", palette.paint(style, verdict));
     let facts = &delivery.facts;
     let lines = [
-        if facts.mode == Mode::Concurrency { looped(facts) } else { rate(facts) },
+        if facts.mode == Mode::Concurrency { looped(results, facts) } else { rate(facts) },
         asked(results, facts),
         Some(format!(
             "Sends     {} planned, {} sent, {} skipped by a cap, {} unsent",
@@ -38,13 +38,16 @@ pub(super) fn section(results: &RunResults<'_>, width: usize, palette: Palette, 
             count(facts.unsent_count)
         )),
         held(facts),
+        blocked(results),
         facts.lateness.map(|spread| {
-            format!(
-                "Lateness  p50 {}, p99 {}, max {} (from due to sent; the send lag above is the last part of it)",
-                ms(spread.p50),
-                ms(spread.p99),
-                ms(spread.max)
-            )
+            // A closed loop's first fill is issued at once, so the lag of its sends is not part of any lateness.
+            let of_what = if facts.initial_fill_ns.is_some() {
+                "from due to sent, without the first fill, which the send lag above includes"
+            } else {
+                "from due to sent; the send lag above is the last part of it"
+            };
+            let (p50, p99, max) = (ms(spread.p50), ms(spread.p99), ms(spread.max));
+            format!("Lateness  p50 {p50}, p99 {p99}, max {max} ({of_what})")
         }),
         // Not part of lateness, yet part of the latencies from the intended start below.
         facts
@@ -123,6 +126,21 @@ fn held(facts: &DeliveryFacts) -> Option<String> {
     })
 }
 
+/// How long requests waited for a connection, where their number is limited.
+fn blocked(results: &RunResults<'_>) -> Option<String> {
+    results.config.tuning.connection_limit?;
+    let wait = results.profiling()?.summary.block(Metric::HttpReqBlocked)?;
+    let (p50, max) = (wait.p50?, wait.max?);
+    (max * 1e6 >= LONG_WAIT_NS).then(|| {
+        format!(
+            "Blocked   requests waited p50 {}, max {} for a connection (AIPERF_HTTP_CONNECTION_LIMIT); it is part of their \
+             latencies",
+            shown(p50, wait.unit),
+            shown(max, wait.unit)
+        )
+    })
+}
+
 /// How far what left is off the rate that was asked for, where anyone would wonder: arrivals that a cap skipped are no
 /// part of the intended rate, and drawn ones come to another.
 fn asked(results: &RunResults<'_>, facts: &DeliveryFacts) -> Option<String> {
@@ -143,19 +161,42 @@ fn asked(results: &RunResults<'_>, facts: &DeliveryFacts) -> Option<String> {
     }
     let intended = facts.intended_rate?;
     ((intended / rate - 1.0).abs() > WORTH_A_WORD).then(|| {
+        let bursts = match arrival {
+            Arrival::Gamma(smoothness) if smoothness < 1.0 => {
+                format!(" in the bursts of --arrival-smoothness {smoothness}")
+            }
+            _ => String::new(),
+        };
         format!(
-            "Asked     {} requests/sec: arrivals drawn at random come to a little more or less, the closer the longer the \
-             run",
-            with_thousands(rate)
+            "Asked     {} requests/sec: the {} arrivals drawn at random{bursts} came to {} ({:+.1} %); the longer \
+             the run, the closer",
+            with_thousands(rate),
+            count(facts.planned_count),
+            with_thousands(intended),
+            100.0 * (intended / rate - 1.0)
         )
     })
 }
 
-fn looped(facts: &DeliveryFacts) -> Option<String> {
+fn looped(results: &RunResults<'_>, facts: &DeliveryFacts) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(cap) = &facts.concurrency {
-        let held = cap.lost_share.map(|lost| format!(" held {:.1} %", 100.0 * (1.0 - lost)));
+        // Of slots that nothing was there to fill it cannot be said that they were held.
+        let sessions = results.config.profiling().stop.sessions;
+        let can_fill = facts.sent_count.min(sessions.unwrap_or(u64::MAX)) >= cap.limit;
+        let held = cap.lost_share.filter(|_| can_fill);
+        let held = held.map(|lost| format!(" held {:.1} %", 100.0 * (1.0 - lost)));
         parts.push(format!("concurrency {}{}", count(cap.limit), held.unwrap_or_default()));
+        if cap.max_in_flight < cap.limit {
+            parts.push(format!("never more than {} at once", count(cap.max_in_flight)));
+        }
+        if cap.failed_connections > 0 {
+            parts.push(format!(
+                "{} failed connections kept their slots for up to {} each",
+                count(cap.failed_connections),
+                ms(cap.longest_pause_ns as f64)
+            ));
+        }
     }
     // The first fill says nothing about what the loop produces, and failures come back at once.
     let has_turned = facts.concurrency.is_none_or(|cap| facts.sent_count > cap.limit);
@@ -163,7 +204,10 @@ fn looped(facts: &DeliveryFacts) -> Option<String> {
         && has_turned
         && !facts.nothing_succeeded()
     {
-        parts.push(format!("produced {} requests/sec", with_thousands(rate)));
+        parts.push(format!(
+            "produced {} requests/sec up to the last send (the table's rate includes the drain)",
+            with_thousands(rate)
+        ));
     }
     (!parts.is_empty()).then(|| format!("Loop      {}", parts.join(", ")))
 }
