@@ -5,6 +5,7 @@ use std::time::Duration;
 use aiperf_types::PhaseKind;
 
 use super::{Snapshot, Stage};
+use crate::number::count;
 use crate::style::{Palette, Style};
 
 /// Columns of the bar itself.
@@ -44,7 +45,13 @@ pub(super) fn line(snapshot: &Snapshot<'_>, percent: f64, palette: Palette) -> S
                 "?".to_owned()
             }
         ),
-        None => format!("{name}: {percent:.0}% |{bar}|"),
+        None => {
+            let failed = match snapshot.failed {
+                0 => String::new(),
+                failed => format!(", {} failed", count(failed)),
+            };
+            format!("{name}: {percent:.0}% |{bar}| {} done{failed}", count(snapshot.done))
+        }
     }
 }
 
@@ -70,6 +77,7 @@ mod tests {
             stage: Stage::Sending,
             elapsed: Duration::from_secs(65),
             done: 250,
+            failed: 0,
             total: Some(1_000),
             fraction: None,
             live: None,
@@ -81,7 +89,9 @@ mod tests {
         assert_eq!(percent(&snapshot), None);
         snapshot.fraction = Some(0.5);
         snapshot.stage = Stage::Grace;
-        assert_eq!(text(&snapshot), "Profiling Grace Period: 50% |███████████████               |");
+        assert_eq!(text(&snapshot), "Profiling Grace Period: 50% |███████████████               | 250 done");
+        (snapshot.done, snapshot.failed) = (1_250, 3);
+        assert!(text(&snapshot).ends_with("| 1,250 done, 3 failed"));
         snapshot.fraction = Some(7.0);
         assert_eq!(percent(&snapshot), Some(100.0));
         assert_eq!(clock(Duration::from_secs(3_725)), "1:02:05");

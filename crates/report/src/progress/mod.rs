@@ -45,6 +45,8 @@ pub struct Snapshot<'s> {
     pub elapsed: Duration,
     /// Requests (or, while processing, records) done.
     pub done: u64,
+    /// Of those whose records are finished, failed.
+    pub failed: u64,
     /// How many there will be, where a count ends the stage.
     pub total: Option<u64>,
     /// Share of the stage that is over, 0 to 1, where time ends it.
@@ -160,6 +162,7 @@ mod tests {
             stage: Stage::Sending,
             elapsed: Duration::from_secs(elapsed_sec),
             done,
+            failed: 0,
             total: Some(1_000),
             fraction: None,
             live: None,
