@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -130,6 +131,12 @@ impl RecordSink {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).failure.is_some()
     }
 
+    /// Whether the file was deleted while it was open: what was written to it is lost.
+    pub fn is_gone(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.file.metadata().is_ok_and(|file| file.nlink() == 0)
+    }
+
     /// Writes the rest and reports the first failure, if there was one.
     pub fn finish(self, now: Mono) -> Result<SinkSummary, SinkError> {
         self.close(now)
@@ -191,6 +198,17 @@ mod tests {
         let summary = sink.finish(Mono(SECOND + 2)).unwrap();
         assert_eq!((summary.lines, summary.bytes), (2, 16));
         assert_eq!(std::fs::read(&path).unwrap(), b"{\"a\":1}\n{\"a\":2}\n");
+    }
+
+    #[test]
+    fn a_file_that_is_deleted_while_it_grows_is_known_to_be_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.jsonl");
+        let sink = RecordSink::create(&path, Mono(0)).unwrap();
+        assert!(!sink.is_gone());
+        std::fs::remove_file(&path).unwrap();
+        sink.append(b"{\"a\":1}\n", 1, Mono(10));
+        assert!(sink.close(Mono(20)).is_ok() && sink.is_gone());
     }
 
     #[test]

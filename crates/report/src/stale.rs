@@ -28,6 +28,19 @@ pub fn prepare_dir(dir: &Path, names: &FileNames) -> io::Result<()> {
     Ok(())
 }
 
+/// Files in `dir` by which another run is known whose files have other names than `names`: they stay beside this one's.
+pub fn other_runs(dir: &Path, names: &FileNames) -> Vec<String> {
+    let own = names.console();
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    let others = files.filter_map(|file| file.file_name().into_string().ok());
+    // Each run writes one, whatever else it exports.
+    let mut others: Vec<String> = others
+        .filter(|name| name.ends_with("_console.txt") && *name != own && !name.starts_with('.'))
+        .collect();
+    others.sort_unstable();
+    others
+}
+
 /// Deletes what stands under a temporary name: files that were not whole when their writer was killed, or is about to
 /// be.
 pub fn remove_unfinished(dir: &Path, names: &FileNames) {
@@ -110,6 +123,19 @@ mod tests {
         }
         assert!(!at("phases").exists());
         assert!(at("profile_export_aiperf.json").exists() && at("notes.txt").exists());
+    }
+
+    #[test]
+    fn a_run_with_other_names_is_found_by_its_report() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["profile_export_console.txt", "foo_console.txt", ".foo_console.txt.tmp", "notes.txt"] {
+            fs::write(dir.path().join(name), "old").unwrap();
+        }
+        let others = |prefix| other_runs(dir.path(), &FileNames::new(prefix));
+        assert_eq!(others(None), ["foo_console.txt"]);
+        assert_eq!(others(Some("foo")), ["profile_export_console.txt"]);
+        assert_eq!(others(Some("bar")), ["foo_console.txt", "profile_export_console.txt"]);
+        assert!(other_runs(&dir.path().join("none"), &FileNames::new(None)).is_empty());
     }
 
     #[test]

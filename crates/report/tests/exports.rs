@@ -253,11 +253,16 @@ fn a_run_in_which_all_failed_has_every_file() {
 }
 
 #[test]
-fn the_ready_marker_knows_of_a_record_file_that_was_cut_off() {
+fn the_ready_marker_knows_of_a_record_file_that_was_cut_off_and_of_a_run_that_was() {
     let dir = tempfile::tempdir().unwrap();
     let config = config(dir.path());
     let mut run = results(&config, Vec::new());
     run.has_partial_file = true;
+    assert!(export_all(&mut run).is_empty());
+    assert!(written(dir.path(), ".aiperf_results_ready.json").contains(r#""partial":true"#));
+    // Whole files of part of a run are partial results, too.
+    run.has_partial_file = false;
+    run.incomplete_reason = Some("interrupted".into());
     assert!(export_all(&mut run).is_empty());
     assert!(written(dir.path(), ".aiperf_results_ready.json").contains(r#""partial":true"#));
 }

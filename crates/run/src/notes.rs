@@ -1,15 +1,19 @@
 //! What is worth saying around a run and stands in no table.
 
+mod ending;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use aiperf_config::{Cancellation, DatasetSource, LoadMode, PhaseConfig, RunConfig, secrets_of_extra};
+use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig, Sampling, StopRule, secrets_of_extra};
 use aiperf_dataset::{Dataset, Note, NoteLevel, Outline};
-use aiperf_metrics::{ErrorGroup, Metric, Summary};
-use aiperf_report::{Level, Log, WrittenFile};
-use aiperf_types::{RequestError, RequestRecord};
+use aiperf_metrics::{Metric, Summary};
+use aiperf_report::{FileNames, Level, Log, PhaseResults, WrittenFile, other_runs as other_runs_of};
+use aiperf_types::RequestRecord;
 use serde_json::{Map, Value};
+
+pub(crate) use ending::{interrupted_early, no_success, too_many_failed};
 
 /// Things that are said once, however often they are seen.
 #[derive(Debug, Default)]
@@ -83,6 +87,22 @@ impl Once {
     }
 }
 
+/// Says that the result folder keeps files of a run with another prefix, since some names are the same for both.
+pub(crate) fn other_runs(log: &Log, config: &RunConfig) {
+    let output = &config.output;
+    let others = other_runs_of(&output.dir, &FileNames::new(output.prefix.as_deref()));
+    if let Some(file) = others.first() {
+        log.warning(
+            "export",
+            &format!(
+                "{} holds another run, whose files have another prefix ({file}) and stay: inputs.json, phase_manifest.json and \
+                 the log are those of this one; --artifact-dir keeps runs apart",
+                output.dir.display()
+            ),
+        );
+    }
+}
+
 /// Says what is worth knowing before the first request.
 pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset) {
     for line in config.remote.iter().flat_map(|remote| &remote.lines) {
@@ -105,6 +125,12 @@ pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset) {
         let bound = config.profiling().stop.duration;
         schedule_length(log, dataset, schedule.zero_ms.unwrap_or_default(), bound);
     }
+    if let Some(text) = unfillable(config.profiling()) {
+        log.warning("load", &text);
+    }
+    if let Some(text) = repeats(config, dataset) {
+        log.info("dataset", &text);
+    }
     say(log, &dataset.notes());
     if slow_governor(GOVERNOR.as_ref()) {
         log.warning(
@@ -112,6 +138,42 @@ pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset) {
             "the CPU governor is `powersave`, which can double latencies; `cpupower frequency-set -g performance` changes it",
         );
     }
+}
+
+/// What is said where a closed loop has more slots than there is to fill them.
+fn unfillable(phase: &PhaseConfig) -> Option<String> {
+    let StopRule { requests, sessions, .. } = phase.stop;
+    let limits =
+        [(requests, "requests", "--request-count"), (sessions, "conversations", "--num-conversations")];
+    let limits = limits.into_iter().filter_map(|(most, what, flag)| Some((most?, what, flag)));
+    let (most, what, flag) = limits.min_by_key(|limit| limit.0)?;
+    let slots = phase.concurrency.filter(|_| matches!(phase.mode, LoadMode::Burst))?;
+    (u64::from(slots) > most).then(|| {
+        format!("--concurrency {slots} is never reached: the run ends after {most} {what}; raise {flag}")
+    })
+}
+
+/// What is said where a file has less to send than is asked for.
+fn repeats(config: &RunConfig, dataset: &dyn Dataset) -> Option<String> {
+    let phase = config.profiling();
+    let is_read = !matches!(config.dataset.source, DatasetSource::Synthetic(_));
+    let is_in_order = config.dataset.sampling == Sampling::Sequential;
+    if !is_read
+        || !is_in_order
+        || matches!(phase.mode, LoadMode::FixedSchedule(_))
+        || dataset.len().is_growing()
+    {
+        return None;
+    }
+    let requests = phase.stop.requests.filter(|_| phase.stop.sessions.is_none())?;
+    let conversations = dataset.len().known();
+    (requests > dataset.total_turns()?).then(|| {
+        format!(
+            "{conversations} conversation{}, sent round and round until {requests} requests (--num-conversations \
+             {conversations} sends each once)",
+            if conversations == 1 { "" } else { "s" }
+        )
+    })
 }
 
 /// A schedule that goes on for longer than this, ms, is taken for a slip in its times.
@@ -284,6 +346,24 @@ pub(crate) fn after(log: &Log, summary: &Summary, server_counts: bool) {
     }
 }
 
+/// Says that more was subtracted for the network than requests took.
+pub(crate) fn network(log: &Log, summary: &Summary, round_trip_ms: f64) {
+    let named =
+        [(Metric::TimeToFirstToken, "time to first token"), (Metric::RequestLatency, "request latency")];
+    let shortest = named.into_iter().find_map(|(metric, name)| Some((summary.block(metric)?.min?, name)));
+    if let Some((shortest, name)) = shortest
+        && shortest < round_trip_ms
+    {
+        log.warning(
+            "network",
+            &format!(
+                "--network-latency-mean {round_trip_ms} is longer than the shortest {name}, {shortest:.2} ms: adjusted \
+                 latencies end at 0 and say nothing there; the flag takes the milliseconds of one round trip"
+            ),
+        );
+    }
+}
+
 /// What is said where many events have no time of their own. Whoever reads late finds several waiting.
 fn coalesced(summary: &Summary) -> Option<(Level, String)> {
     let share = 100.0 * summary.coalesced_event_count as f64 / summary.content_event_count.max(1) as f64;
@@ -342,111 +422,64 @@ pub(crate) fn credentials_as_sent(
     );
 }
 
-/// Says that a warmup did not warm anything up.
-pub(crate) fn after_warmup(log: &Log, summary: &Summary) {
-    if summary.failed_count > 0 {
-        let (failed, all) = (summary.failed_count, summary.record_count());
+/// Says that a warmup did not warm anything up, or not all that it was meant to.
+pub(crate) fn after_warmup(log: &Log, warmup: &PhaseResults) {
+    let (failed, all) = (warmup.summary.failed_count, warmup.summary.record_count());
+    if failed > 0 {
         log.warning("warmup", &format!("{failed} of {all} warmup requests failed"));
     }
-}
-
-/// What is said of a run that its failures ended.
-pub(crate) fn too_many_failed(summary: &Summary, threshold: f64) -> String {
-    let (failed, all) = (summary.failed_count, summary.record_count());
-    format!(
-        "{failed} of {all} requests failed: --failed-request-threshold {threshold} was passed, which ended the run (exit \
-         code 1)"
-    )
-}
-
-/// What is said of a run that was interrupted before anything was measured.
-pub(crate) fn interrupted_early(in_warmup: bool) -> &'static str {
-    if in_warmup {
-        "interrupted during the warmup: nothing was measured (exit code 1)"
-    } else {
-        "interrupted before the first request: nothing was measured (exit code 1)"
+    // What an interrupt broke off is told with it.
+    if warmup.in_flight_cancelled_count > 0 && !warmup.was_cancelled {
+        log.warning(
+            "warmup",
+            &format!(
+                "--warmup-grace-period cut off {} of {} warmup requests: raise it, or --warmup-duration",
+                warmup.in_flight_cancelled_count, warmup.sent_count
+            ),
+        );
     }
-}
-
-/// The reason why nothing succeeded, where it is that all of it was broken off as asked for.
-pub(crate) fn all_broken_off(summary: &Summary, cancellation: Option<Cancellation>) -> Option<String> {
-    let cancelled = summary.cancelled_count;
-    let share = cancellation.filter(|_| cancelled > 0 && cancelled == summary.record_count())?.share;
-    let percent = (share * 1e8).round() / 1e6;
-    Some(format!("; every request was broken off by --request-cancellation-rate {percent}"))
-}
-
-/// What is said of a run without a success, with what helps against the failure that came up most often.
-pub(crate) fn no_success(failures: &[ErrorGroup]) -> String {
-    let most = failures.iter().max_by_key(|group| group.count);
-    let help = most.and_then(|group| what_helps(&group.error)).map(|help| format!("; {help}"));
-    format!("no request succeeded: the run has failed (exit code 1){}", help.unwrap_or_default())
-}
-
-fn what_helps(error: &RequestError) -> Option<&'static str> {
-    Some(match (error.code, error.kind.as_str()) {
-        (Some(401 | 403), _) => "the server asks for credentials: give them with --api-key or --header",
-        (Some(404), _) => {
-            "the server does not know the path or the model: check --url, --endpoint-type, --endpoint and --model"
-        }
-        (Some(400 | 422), _) => {
-            "the server does not take the requests, and says why above: --endpoint-type, --model, --osl and --extra-inputs \
-             shape them"
-        }
-        (Some(429 | 503), _) => "the server turns requests away: lower --concurrency or --request-rate",
-        (_, "ClientConnectorError") if error.message.contains("refused") => {
-            "no server listens there: start it, or name its host and port with --url"
-        }
-        (_, "ClientConnectorError") => {
-            "nothing answers at that address: check --url, the network, and firewalls on the way"
-        }
-        (_, "ClientConnectorCertificateError") => {
-            "the certificate of the server is not trusted: have its authority trusted by the system, or set \
-             AIPERF_HTTP_SSL_VERIFY=0 to accept any"
-        }
-        (_, "ClientConnectorSSLError") => {
-            "TLS cannot be agreed on: check whether --url begins with http:// or https://, and its port"
-        }
-        (_, "ServerDisconnectedError") => {
-            "the server closes connections without an answer: check whether --url names its HTTP port, and http:// or \
-             https://"
-        }
-        (_, "TimeoutError") => "raise --request-timeout-seconds, or lower the load",
-        (_, "InvalidInferenceResultError") => {
-            "answers have nothing that --endpoint-type reads: check it, and --endpoint"
-        }
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use aiperf_config::{Arrival, RampTimes};
+    use aiperf_types::PhaseKind;
+
     use super::*;
 
-    /// <https://github.com/triton-inference-server/perf_analyzer/issues/385>: "no results" says neither why nor what to do.
-    #[test]
-    fn perf_analyzer_385_a_run_without_a_success_says_what_helps_against_most_of_its_failures() {
-        let group = |code: Option<i64>, kind: &str, count| ErrorGroup {
-            error: RequestError::new(code, kind, "Connection refused"),
-            count,
-        };
-        let refused = group(None, "ClientConnectorError", 3);
-        let text = no_success(&[group(Some(401), "Unauthorized", 2), refused]);
-        assert!(text.starts_with("no request succeeded") && text.contains("--url"), "{text}");
-        let text = no_success(&[group(Some(401), "Unauthorized", 2), group(Some(404), "Not Found", 1)]);
-        assert!(text.ends_with("give them with --api-key or --header"), "{text}");
-        for (kind, part) in [
-            ("ClientConnectorError", "check --url"),
-            ("ClientConnectorCertificateError", "AIPERF_HTTP_SSL_VERIFY=0"),
-            ("ClientConnectorSSLError", "https://"),
-            ("ServerDisconnectedError", "HTTP port"),
-        ] {
-            let error = RequestError::new(None, kind, "timed out");
-            let text = no_success(&[ErrorGroup { error, count: 1 }]);
-            assert!(text.contains(part), "{text}");
+    /// A closed loop of five slots.
+    pub(crate) fn phase() -> PhaseConfig {
+        PhaseConfig {
+            kind: PhaseKind::Profiling,
+            mode: LoadMode::Burst,
+            concurrency: Some(5),
+            ramps: RampTimes::default(),
+            stop: StopRule::default(),
+            grace: Some(Duration::from_millis(500)),
+            cancellation: None,
+            idle_gap_cap: None,
         }
-        assert_eq!(no_success(&[]), "no request succeeded: the run has failed (exit code 1)");
-        assert_eq!(no_success(&[group(Some(500), "Internal Server Error", 1)]), no_success(&[]));
+    }
+
+    #[test]
+    fn slots_that_can_never_be_filled_are_told() {
+        let told = |requests, sessions| {
+            let mut phase = phase();
+            (phase.stop.requests, phase.stop.sessions) = (requests, sessions);
+            unfillable(&phase)
+        };
+        assert!(
+            told(Some(4), None)
+                .unwrap()
+                .contains("--concurrency 5 is never reached: the run ends after 4 requests")
+        );
+        assert!(told(Some(40), Some(2)).unwrap().ends_with("raise --num-conversations"));
+        assert_eq!((told(Some(5), None), told(None, None)), (None, None));
+        let open = PhaseConfig { mode: LoadMode::Rate { rate: 1.0, arrival: Arrival::Constant }, ..phase() };
+        assert_eq!(
+            unfillable(&PhaseConfig { stop: StopRule { requests: Some(4), ..open.stop }, ..open }),
+            None
+        );
     }
 
     /// <https://github.com/ai-dynamo/aiperf/issues/1424>: a slower CPU governor nearly doubles TTFT.

@@ -32,6 +32,7 @@ fn inference_perf_244_the_first_signal_ends_the_run_and_writes_what_was_measured
         let summary = results.summary();
         assert_eq!(summary["is_complete"], false);
         assert_eq!(summary["incomplete_reason"], "interrupted");
+        assert_eq!(results.json(".aiperf_results_ready.json")["partial"], true);
         assert!(summary["in_flight_cancelled_count"].as_u64().unwrap() >= 2, "two answers never came");
         assert!(results.records().len() >= 50);
         assert_eq!(results.lines("profile_export_raw.jsonl").len(), results.records().len());
@@ -250,4 +251,23 @@ fn a_signal_before_there_is_a_run_ends_the_program_at_once() {
         assert!(place.is_untouched());
         drop(held);
     }
+}
+
+#[test]
+fn files_that_were_deleted_during_the_run_are_told_and_not_listed() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("tokens", "2"), ("plan", "ok:hang*1000")]);
+    let live = Live::start(&mut place.profile(&mock.url(), "--request-count 9 --isl 16"));
+    mock.until(|stats| stats.requests >= 2);
+    std::fs::remove_dir_all(place.path("out")).unwrap();
+    live.signal(Signal::INT);
+    let ran = live.end().with_code(1);
+    let said = "out/profile_export.jsonl was deleted while the run wrote to it";
+    assert!(ran.err.contains(said), "{}", ran.err);
+    for line in ran.out.lines().filter_map(|line| line.split_once(": ")) {
+        let is_file = line.1.starts_with(&place.root().display().to_string());
+        assert!(!is_file || std::path::Path::new(line.1).exists(), "{line:?}");
+    }
+    assert!(!ran.out.contains("Records JSONL"), "{}", ran.out);
+    assert!(ran.out.contains("Request Latency"), "{}", ran.out);
 }

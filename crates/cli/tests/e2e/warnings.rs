@@ -78,3 +78,84 @@ fn a_recorded_schedule_that_was_not_kept_is_told() {
     assert_said_once(&ran, "the recorded schedule was not kept");
     assert_eq!(place.results().summary()["replay_sched_degraded"]["avg"], 1.0);
 }
+
+#[test]
+fn a_run_that_its_grace_period_cut_off_whole_says_so() {
+    let flags = "--concurrency 3 --benchmark-duration 0.4 --benchmark-grace-period 0.2 --isl 8";
+    let ran = Place::new().run("mock://?plan=hang", flags).with_code(1);
+    assert_said_once(
+        &ran,
+        "no request succeeded: the run has failed (exit code 1); all 3 requests were cut off by \
+         --benchmark-grace-period 0.2: raise it, or --benchmark-duration",
+    );
+}
+
+#[test]
+fn a_run_that_ended_before_its_first_arrival_says_when_that_was_due() {
+    let flags = "--request-rate 0.5 --arrival-pattern constant --benchmark-duration 0.4 --isl 8";
+    let ran = Place::new().run("mock://", flags).with_code(1);
+    assert_said_once(&ran, "no arrival fell into 0.4 s: at 0.5 requests/s the first is due after 2 s");
+}
+
+#[test]
+fn warmup_requests_that_were_cut_off_are_told() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("tokens", "2"), ("plan", "hang:ok*1000")]);
+    let flags = "--warmup-duration 0.3 --warmup-grace-period 0.1 --request-count 3 --isl 8";
+    let ran = place.run(&mock.url(), flags).with_code(0);
+    assert_said_once(&ran, "--warmup-grace-period cut off 1 of 1 warmup requests: raise it");
+}
+
+#[test]
+fn a_network_that_is_slower_than_the_answers_is_told() {
+    let told = |mean: &str| {
+        let flags = format!("--network-latency-mean {mean} --request-count 3 --isl 8");
+        let ran = Place::new().run("mock://?ttft=5ms&tokens=2", &flags).with_code(0);
+        let words = format!("--network-latency-mean {mean} is longer than the shortest request latency, ");
+        ran.err.contains(&words)
+    };
+    assert!(told("60000") && !told("1"));
+}
+
+#[test]
+fn data_that_are_sent_round_and_round_are_told() {
+    let place = Place::new();
+    let rows = ["a", "b", "c"].map(|text| format!("{{\"text\": \"{text}\"}}\n"));
+    place.write("d.jsonl", rows.concat());
+    let said = |flags: &str| {
+        let ran =
+            place.run("mock://?ttft=1ms&tokens=2", &format!("--input-file d.jsonl {flags}")).with_code(0);
+        let words =
+            "3 conversations, sent round and round until 4 requests (--num-conversations 3 sends each once)";
+        ran.err.contains(words)
+    };
+    assert!(said("--request-count 4"));
+    for flags in [
+        "--request-count 3",
+        "--num-conversations 3",
+        "--request-count 4 --dataset-sampling-strategy shuffle",
+    ] {
+        assert!(!said(flags), "{flags}");
+    }
+}
+
+#[test]
+fn more_slots_than_requests_are_told() {
+    let ran = Place::new().run("mock://?ttft=1ms", "--concurrency 50 --request-count 3 --isl 8").with_code(0);
+    assert_said_once(&ran, "--concurrency 50 is never reached: the run ends after 3 requests");
+    assert!(!ran.out.contains("held 100.0 %"), "{}", ran.out);
+}
+
+#[test]
+fn a_folder_that_keeps_another_run_beside_this_one_is_told() {
+    let place = Place::new();
+    let run = |flags: &str| {
+        let flags = format!("--request-count 1 --isl 8 {flags}");
+        place.run("mock://?ttft=1ms&tokens=2", &flags).with_code(0)
+    };
+    let words = "out holds another run, whose files have another prefix (";
+    for (flags, told) in [("", 0), ("", 0), ("--profile-export-prefix foo", 1), ("", 1)] {
+        let ran = run(flags);
+        assert_eq!(ran.err.matches(words).count(), told, "{flags}: {}", ran.err);
+    }
+}

@@ -74,7 +74,8 @@ pub fn export_all(results: &mut RunResults<'_>) -> Vec<ExportFailure> {
     if let Err(source) = remove_stale(&dir, &names, &kept) {
         failed("Removal of an earlier run's files", source);
     }
-    let partial = results.has_partial_file || !failures.is_empty();
+    // Files that are whole may be those of part of a run.
+    let partial = results.has_partial_file || results.incomplete_reason.is_some() || !failures.is_empty();
     let marker =
         format!("{{\"ready\":true,\"was_cancelled\":{},\"partial\":{partial}}}", results.was_cancelled);
     if let Err(source) = write_atomic(dir.join(READY_MARKER), marker.as_bytes()) {

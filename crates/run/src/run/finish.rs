@@ -79,15 +79,19 @@ impl Run<'_> {
             token_source: self.token_source,
             written,
             has_partial_file: !failures.is_empty(),
-            log_file: log.path().map(Path::to_path_buf),
+            // It may have been deleted during the run.
+            log_file: log.path().filter(|path| path.exists()).map(Path::to_path_buf),
         };
         failures.extend(export_all(&mut run_results).iter().map(ToString::to_string));
         notes::say(&log, &dataset.late_notes());
         if let Some(profiling) = run_results.profiling() {
             notes::after(&log, &profiling.summary, config.endpoint.use_server_token_count);
+            if let Some(round_trip) = config.network_latency_mean_ms {
+                notes::network(&log, &profiling.summary, round_trip);
+            }
         }
         if let Some(warmup) = run_results.warmup() {
-            notes::after_warmup(&log, &warmup.summary);
+            notes::after_warmup(&log, warmup);
         }
         failures.extend(show(config, &run_results).err());
         for failure in &failures {
@@ -111,12 +115,7 @@ impl Run<'_> {
         if run_results.profiling().is_none() && stopped == Some(StopCause::Interrupt) {
             log.error("run", notes::interrupted_early(run_results.warmup().is_some()));
         } else if successes == 0 {
-            let summary = run_results.profiling().map(|phase| &phase.summary);
-            let broken_off = summary
-                .and_then(|summary| notes::all_broken_off(summary, config.profiling().cancellation))
-                .unwrap_or_default();
-            let groups = summary.map_or(&[][..], |summary| &summary.error_groups);
-            log.error("run", &(notes::no_success(groups) + &broken_off));
+            log.error("run", &notes::no_success(run_results.profiling(), config.profiling()));
         }
         let aborted = matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
         let end = if successes == 0 || aborted || !failures.is_empty() {
@@ -176,6 +175,10 @@ fn close_files(
     for (sink, label) in [(&shared.records, "Records JSONL"), (&shared.raw, "Raw Records")] {
         let Some(sink) = sink else { continue };
         match sink.close(now()) {
+            _ if sink.is_gone() => failures.push(format!(
+                "{label}: {} was deleted while the run wrote to it: nothing of it is left",
+                sink.path().display()
+            )),
             Ok(summary) => written.push(WrittenFile::whole(label, summary.path)),
             Err(error) => {
                 // What is in it is whole, and stays.

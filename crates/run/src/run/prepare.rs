@@ -74,6 +74,7 @@ impl<'a> Run<'a> {
         let format =
             Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
         let format = Arc::new(format);
+        notes::other_runs(&log, config);
         notes::before(&log, config, dataset.as_ref());
         say_of_server(&log, config, &destination, &models);
         let raw = config.output.level == ExportLevel::Raw;

@@ -1,0 +1,251 @@
+//! What is said of a run that came to no good end: why, and what to do next.
+
+use aiperf_config::{Arrival, Cancellation, LoadMode, PhaseConfig};
+use aiperf_metrics::{ErrorGroup, Summary};
+use aiperf_report::PhaseResults;
+use aiperf_types::RequestError;
+
+/// What is said of a run that its failures ended.
+pub(crate) fn too_many_failed(summary: &Summary, threshold: f64) -> String {
+    let (failed, all) = (summary.failed_count, summary.record_count());
+    let on_purpose = match summary.cancelled_count {
+        0 => String::new(),
+        cancelled => format!(", {cancelled} of them broken off by --request-cancellation-rate"),
+    };
+    format!(
+        "{failed} of {all} requests failed{on_purpose}: --failed-request-threshold {threshold} was passed, which ended the \
+         run (exit code 1)"
+    )
+}
+
+/// What is said of a run that was interrupted before anything was measured.
+pub(crate) fn interrupted_early(in_warmup: bool) -> &'static str {
+    if in_warmup {
+        "interrupted during the warmup: nothing was measured (exit code 1)"
+    } else {
+        "interrupted before the first request: nothing was measured (exit code 1)"
+    }
+}
+
+/// What is said of a run without a success: why there is none, or what helps against the failure that came up most often.
+pub(crate) fn no_success(results: Option<&PhaseResults>, phase: &PhaseConfig) -> String {
+    let why = results.and_then(|results| {
+        all_broken_off(&results.summary, phase.cancellation)
+            .or_else(|| nothing_sent(results, phase))
+            .or_else(|| all_cut_off(results, phase))
+            .or_else(|| failures(&results.summary.error_groups))
+    });
+    let why = why.map(|why| format!("; {why}"));
+    format!("no request succeeded: the run has failed (exit code 1){}", why.unwrap_or_default())
+}
+
+/// The reason, where it is that all of it was broken off as asked for.
+fn all_broken_off(summary: &Summary, cancellation: Option<Cancellation>) -> Option<String> {
+    let cancelled = summary.cancelled_count;
+    let share = cancellation.filter(|_| cancelled > 0 && cancelled == summary.record_count())?.share;
+    let percent = (share * 1e8).round() / 1e6;
+    Some(format!("every request was broken off by --request-cancellation-rate {percent}"))
+}
+
+/// The reason, where it is that the time was over before a request left.
+fn nothing_sent(results: &PhaseResults, phase: &PhaseConfig) -> Option<String> {
+    let duration =
+        phase.stop.duration.filter(|_| results.sent_count == 0 && !results.was_cancelled)?.as_secs_f64();
+    let LoadMode::Rate { rate, arrival } = phase.mode else {
+        return Some(format!("no request was due and ready within {duration} s: raise --benchmark-duration"));
+    };
+    let first = match arrival {
+        _ if phase.ramps.rate.is_some() => String::new(),
+        Arrival::Constant => format!(": at {rate} requests/s the first is due after {} s", 1.0 / rate),
+        Arrival::Poisson | Arrival::Gamma(_) => {
+            format!(": at {rate} requests/s they are {} s apart on average", 1.0 / rate)
+        }
+    };
+    Some(format!("no arrival fell into {duration} s{first}; raise --benchmark-duration or --request-rate"))
+}
+
+/// The reason, where it is that no request was back when the time for that was over.
+fn all_cut_off(results: &PhaseResults, phase: &PhaseConfig) -> Option<String> {
+    let cut = results.in_flight_cancelled_count;
+    if cut == 0 || cut < results.sent_count {
+        return None;
+    }
+    let requests =
+        if cut == 1 { "the only request was".to_owned() } else { format!("all {cut} requests were") };
+    if results.was_cancelled {
+        return Some(format!("{requests} cut off by the interrupt"));
+    }
+    let grace = phase.grace.map(|grace| format!(" {}", grace.as_secs_f64())).unwrap_or_default();
+    Some(format!("{requests} cut off by --benchmark-grace-period{grace}: raise it, or --benchmark-duration"))
+}
+
+/// What came up most often, and what helps against it.
+fn failures(groups: &[ErrorGroup]) -> Option<String> {
+    let most = groups.iter().max_by_key(|group| group.count)?;
+    if let Some(help) = what_helps(&most.error) {
+        return Some(help.to_owned());
+    }
+    let all: u64 = groups.iter().map(|group| group.count).sum();
+    let of_them = match (most.count, all) {
+        (1, 1) => "the only one".to_owned(),
+        (count, all) if count == all => format!("all {all}"),
+        (count, all) => format!("{count} of {all}"),
+    };
+    let code = most.error.code.map(|code| format!("{code} ")).unwrap_or_default();
+    let log = if most.error.code.is_some_and(|code| code >= 500) {
+        ": the log of the server may say why"
+    } else {
+        ""
+    };
+    Some(format!("{of_them} failed with {code}{}{log}", most.error.kind))
+}
+
+fn what_helps(error: &RequestError) -> Option<&'static str> {
+    Some(match (error.code, error.kind.as_str()) {
+        (Some(401 | 403), _) => "the server asks for credentials: give them with --api-key or --header",
+        (Some(404), _) => {
+            "the server does not know the path or the model: check --url, --endpoint-type, --endpoint and --model"
+        }
+        (Some(400 | 422), _) => {
+            "the server does not take the requests, and says why above: --endpoint-type, --model, --osl and --extra-inputs \
+             shape them"
+        }
+        (Some(429 | 503), _) => "the server turns requests away: lower --concurrency or --request-rate",
+        (_, "ClientConnectorError") if error.message.contains("refused") => {
+            "no server listens there: start it, or name its host and port with --url"
+        }
+        (_, "ClientConnectorError") => {
+            "nothing answers at that address: check --url, the network, and firewalls on the way"
+        }
+        (_, "ClientConnectorCertificateError") => {
+            "the certificate of the server is not trusted: have its authority trusted by the system, or set \
+             AIPERF_HTTP_SSL_VERIFY=0 to accept any"
+        }
+        (_, "ClientConnectorSSLError") => {
+            "TLS cannot be agreed on: check whether --url begins with http:// or https://, and its port"
+        }
+        (_, "ServerDisconnectedError") => {
+            "the server closes connections without an answer: check whether --url names its HTTP port, and http:// or \
+             https://"
+        }
+        (_, "ClientPayloadError") if error.message.contains("not HTTP/1.1") => {
+            "what listens there does not answer in HTTP: begin --url with https:// if it speaks TLS, or name the port of the \
+             server"
+        }
+        (_, "TimeoutError") if error.message.contains("TLS") => {
+            "what listens there did not answer in TLS: begin --url with http:// if it speaks none, or name the port of the \
+             server"
+        }
+        (_, "TimeoutError") => "raise --request-timeout-seconds, or lower the load",
+        (_, "InvalidInferenceResultError") => {
+            "answers have nothing that --endpoint-type reads: check it, and --endpoint"
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use aiperf_clock::Mono;
+    use aiperf_types::PhaseKind;
+
+    use super::*;
+    use crate::notes::tests::phase;
+
+    /// <https://github.com/triton-inference-server/perf_analyzer/issues/385>: "no results" says neither why nor what to do.
+    #[test]
+    fn perf_analyzer_385_a_run_without_a_success_says_what_helps_against_most_of_its_failures() {
+        let group = |code: Option<i64>, kind: &str, count| ErrorGroup {
+            error: RequestError::new(code, kind, "Connection refused"),
+            count,
+        };
+        let why = |groups: &[ErrorGroup]| failures(groups).unwrap_or_default();
+        let refused = group(None, "ClientConnectorError", 3);
+        assert!(why(&[group(Some(401), "Unauthorized", 2), refused]).contains("--url"));
+        let text = why(&[group(Some(401), "Unauthorized", 2), group(Some(404), "Not Found", 1)]);
+        assert!(text.ends_with("give them with --api-key or --header"), "{text}");
+        assert_eq!(failures(&[]), None);
+        let failed = group(Some(500), "Internal Server Error", 10);
+        let named = "failed with 500 Internal Server Error: the log of the server may say why";
+        assert_eq!(why(std::slice::from_ref(&failed)), format!("all 10 {named}"));
+        assert_eq!(why(&[failed, group(None, "ClientOSError", 2)]), format!("10 of 12 {named}"));
+        assert_eq!(why(&[group(None, "ClientOSError", 1)]), "the only one failed with ClientOSError");
+        assert_eq!(no_success(None, &phase()), "no request succeeded: the run has failed (exit code 1)");
+    }
+
+    #[test]
+    fn failures_of_connections_end_with_the_next_step() {
+        for (kind, message, part) in [
+            ("ClientConnectorError", "timed out", "check --url"),
+            ("ClientConnectorCertificateError", "expired", "AIPERF_HTTP_SSL_VERIFY=0"),
+            ("ClientConnectorSSLError", "InvalidContentType", "https://"),
+            ("ServerDisconnectedError", "Server disconnected", "HTTP port"),
+            ("ClientPayloadError", "the answer is not HTTP/1.1", "begin --url with https://"),
+            ("TimeoutError", "The TLS handshake with h:1 did not end", "begin --url with http://"),
+            ("TimeoutError", "No complete answer", "--request-timeout-seconds"),
+        ] {
+            let help = what_helps(&RequestError::new(None, kind, message)).unwrap_or_default();
+            assert!(help.contains(part), "{kind}: {help}");
+        }
+    }
+
+    /// A phase that was over with `cut` of `sent` requests under way and no record.
+    fn without_records(sent: u64, cut: u64) -> PhaseResults {
+        PhaseResults {
+            kind: PhaseKind::Profiling,
+            index: 0,
+            start: Mono(0),
+            end: Mono(1),
+            summary: Summary::default(),
+            was_cancelled: false,
+            sent_count: sent,
+            in_flight_cancelled_count: cut,
+            branches: None,
+            load_delivery: None,
+        }
+    }
+
+    #[test]
+    fn requests_that_were_all_cut_off_are_the_reason_that_is_given() {
+        let said = |results: &PhaseResults| no_success(Some(results), &phase());
+        let text = said(&without_records(3, 3));
+        let reason = "; all 3 requests were cut off by --benchmark-grace-period 0.5: raise it, or --benchmark-duration";
+        assert!(text.ends_with(reason), "{text}");
+        assert!(said(&without_records(1, 1)).contains("; the only request was cut off by"));
+        let interrupted = PhaseResults { was_cancelled: true, ..without_records(3, 3) };
+        assert!(said(&interrupted).ends_with("; all 3 requests were cut off by the interrupt"));
+    }
+
+    #[test]
+    fn a_run_that_was_over_before_its_first_arrival_says_when_that_is_due() {
+        let said = |arrival, results: &PhaseResults| {
+            let mut phase = phase();
+            phase.mode = LoadMode::Rate { rate: 0.5, arrival };
+            phase.stop.duration = Some(Duration::from_secs(1));
+            no_success(Some(results), &phase)
+        };
+        let text = said(Arrival::Constant, &without_records(0, 0));
+        let reason = "; no arrival fell into 1 s: at 0.5 requests/s the first is due after 2 s; raise --benchmark-duration or \
+                      --request-rate";
+        assert!(text.ends_with(reason), "{text}");
+        assert!(said(Arrival::Poisson, &without_records(0, 0)).contains("they are 2 s apart on average"));
+        let interrupted = PhaseResults { was_cancelled: true, ..without_records(0, 0) };
+        assert!(said(Arrival::Constant, &interrupted).ends_with("(exit code 1)"));
+    }
+
+    #[test]
+    fn failures_on_purpose_are_told_where_they_passed_the_threshold() {
+        let summary = |cancelled_count| Summary {
+            valid_count: 7,
+            failed_count: 16,
+            cancelled_count,
+            ..Summary::default()
+        };
+        let text = too_many_failed(&summary(15), 0.3);
+        let said = "16 of 23 requests failed, 15 of them broken off by --request-cancellation-rate: --failed-request-threshold";
+        assert!(text.starts_with(said), "{text}");
+        assert!(too_many_failed(&summary(0), 0.3).starts_with("16 of 23 requests failed: --failed"));
+    }
+}
