@@ -10,7 +10,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Number(PERCENT),
     )
     .value("PERCENT")
-    .help("Share of requests that the client breaks off on purpose (0 to 100)"),
+    .help("Share of requests that the client breaks off on purpose (0 to 100); they count as failed, for --failed-request-threshold too"),
     Flag::new(
         "--request-cancellation-delay",
         &["--request-cancellation-delay"],

@@ -101,7 +101,14 @@ pub(super) const NAMES: &[Name] = &[
     row("idle-timeout", "TIME", FIXED_TIME, None, "Close connections that are idle this long"),
     row("threads", "N", "a whole number from 1 to 256", Some("1"), "Network threads"),
     row("seed", "N", INTEGER, Some("0"), "Seed of all draws"),
-    command_only(row("log", "FILE", "a path", None, "Write one JSON line of server-side times per request")),
+    command_only(row(
+        "log",
+        "FILE",
+        "a path",
+        None,
+        "Write one JSON line of server-side times per request, in nanoseconds of CLOCK_MONOTONIC as `start_perf_ns` of \
+         raw records; the other times of records are wall time, with which only differences compare",
+    )),
     command_only(row("tls-cert", "PEM", "a path", None, "Certificate chain: serve https")),
     command_only(row("tls-key", "PEM", "a path", None, "Private key of the certificate")),
 ];
