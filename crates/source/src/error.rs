@@ -337,9 +337,14 @@ impl Problem {
                 "Accept its terms on the Hub with the account of this HF_TOKEN".into()
             }
             Problem::Expired { .. } => "Generate a new URL".into(),
-            Problem::Connect { named_by, .. } => {
-                let setting = named_by
-                    .map_or_else(|| "HTTPS_PROXY".into(), |setting| format!("{setting}, which names this host"));
+            Problem::Connect { host, named_by, .. } => {
+                let setting = match named_by {
+                    Some(setting) => format!("{setting}, which names this host"),
+                    None if host.contains(".amazonaws.com") => {
+                        "HTTPS_PROXY, name the store in AWS_ENDPOINT_URL_S3 if it is not that of AWS".into()
+                    }
+                    None => "HTTPS_PROXY".into(),
+                };
                 format!(
                     "Check the network and {setting}, or set {OFFLINE_VARIABLE}=1 to use what is in the cache"
                 )
@@ -458,6 +463,9 @@ mod tests {
              another file."
         );
         assert_eq!(error.problem.blame(), Blame::Input);
+        let host = "traces.s3.us-east-1.amazonaws.com".into();
+        let aws = Problem::Connect { host, cause: "x".into(), named_by: None };
+        assert!(aws.fix().contains("AWS_ENDPOINT_URL_S3 if it is not that of AWS, or set"), "{}", aws.fix());
         assert_eq!(Problem::Changed("x".into()).blame(), Blame::World);
     }
 }

@@ -413,3 +413,62 @@ fn modified(path: &Path) -> Option<u64> {
     let time = std::fs::symlink_metadata(path).and_then(|found| found.modified()).ok()?;
     u64::try_from(time.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Found;
+    use crate::reference::Reference;
+
+    fn plan(names: &[&str]) -> Plan {
+        let entry = |name: &&str| Entry { path: format!("p/{name}"), size: Some(1), ..Entry::default() };
+        Plan {
+            reference: Reference::parse("s3://traces/p/").unwrap(),
+            resolved_reference: String::new(),
+            version: Some("listing:1".into()),
+            pinned: false,
+            format: None,
+            format_source: None,
+            block_size: None,
+            endpoint_types: None,
+            max_context_tokens: None,
+            dropped: Vec::new(),
+            manifest: None,
+            offline: false,
+            files: names.iter().map(entry).collect(),
+            folder: Some("p".into()),
+            data_sha256: None,
+            found: Found { commit: None, node: Node::Folder, declaration: None, declared_by: None },
+        }
+    }
+
+    #[test]
+    fn the_record_of_a_folder_is_read_once_for_all_of_its_files() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = || RemoteCache::new(root.path(), "s3", &["traces", "p/"], &["traces", "p/"]);
+        let (plan, digests) = (plan(&["a", "b", "c"]), Digests::known(1, sha256_hex(b"x")));
+        let made = cache();
+        for (index, file) in plan.files.iter().enumerate() {
+            assert_eq!(plan.files.iter().filter(|file| made.hit(&plan, file).is_some()).count(), index);
+            let temp = made.temp(&plan, file).unwrap();
+            temp.file().write_all(b"x").unwrap();
+            made.publish(&plan, file, temp, &digests).unwrap();
+        }
+        made.finish(&plan, &[digests.clone(), digests.clone(), digests]).unwrap();
+        let key = made.key(&plan).unwrap();
+        let entry = made.entry(&key);
+        assert!(entry.join(RECORDS[0]).is_file() && !entry.join(RECORDS[1]).exists());
+        let cache = cache();
+        let hits = || plan.files.iter().filter(|file| cache.hit(&plan, file).is_some()).count();
+        assert_eq!(hits(), 3);
+        // Nothing tells that it is another one: nobody looks into it again.
+        let (path, length) = (entry.join(RECORDS[0]), entry.join(RECORDS[0]).metadata().unwrap().len());
+        let time = path.metadata().unwrap().modified().unwrap();
+        std::fs::write(&path, vec![b' '; length as usize]).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(time).unwrap();
+        assert_eq!(hits(), 3);
+        file.set_modified(time + std::time::Duration::from_secs(1)).unwrap();
+        assert_eq!(hits(), 0);
+    }
+}
