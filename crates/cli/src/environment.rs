@@ -125,7 +125,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "AIPERF_HTTP_SSL_VERIFY",
         default: "1",
-        help: "0 accepts any certificate",
+        help: "0 accepts any certificate of the server under test",
         set: Setter::Switch(|tuning, on| tuning.verify_tls = on),
     },
     Variable {

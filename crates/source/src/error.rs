@@ -95,7 +95,7 @@ pub enum Problem {
         /// What is wrong with its certificate.
         cause: String,
         /// The next step.
-        fix: &'static str,
+        fix: String,
     },
     /// Something answers there, and speaks another protocol.
     #[error("{host} answered something that is not HTTP ({cause})")]
@@ -324,6 +324,7 @@ impl Problem {
             | Problem::NotFound { fix, .. }
             | Problem::Denied { fix, .. }
             | Problem::Unexpected { fix, .. }
+            | Problem::Untrusted { fix, .. }
             | Problem::NoManifest { fix, .. }
             | Problem::Unreadable { fix, .. }
             | Problem::Layout { fix, .. } => fix.clone(),
@@ -349,7 +350,6 @@ impl Problem {
                     "Check the network and {setting}, or set {OFFLINE_VARIABLE}=1 to use what is in the cache"
                 )
             }
-            Problem::Untrusted { fix, .. } => (*fix).into(),
             Problem::NotHttp { is_https: false, .. } => {
                 "Check the address and its port, and whether a proxy answers in the place of the server".into()
             }

@@ -2,15 +2,15 @@
 //! environment. What is tried again, and when, is decided here.
 
 mod body;
+mod proxies;
+mod trust;
 
-use std::error::Error as _;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
-use rustls::CertificateError;
 
 pub(crate) use body::Body;
 
@@ -18,6 +18,7 @@ use url::Url;
 
 use crate::error::Problem;
 use crate::settings::Patience;
+use proxies::Proxies;
 
 /// Redirects that are followed.
 pub(crate) const MOST_HOPS: usize = 10;
@@ -73,6 +74,7 @@ pub(crate) async fn pause(patience: &Patience, failure: Failure, made: u32) -> R
     if made + 1 >= ATTEMPTS {
         return Err(problem);
     }
+    let asked_for = if wait.is_some() { ", as the server asks" } else { "" };
     let wait = match wait {
         Some(wait) if wait > patience.longest_wait => {
             return Err(match problem {
@@ -89,6 +91,11 @@ pub(crate) async fn pause(patience: &Patience, failure: Failure, made: u32) -> R
             patience.between_attempts[made as usize % 2].mul_f64(0.75 + share / 2.0)
         }
     };
+    patience.events.warn(format!(
+        "attempt {} of {ATTEMPTS} failed: {problem}; the next one starts in {:.1} s{asked_for}",
+        made + 1,
+        wait.as_secs_f64()
+    ));
     tokio::time::sleep(wait).await;
     Ok(made + 1)
 }
@@ -97,6 +104,7 @@ pub(crate) async fn pause(patience: &Patience, failure: Failure, made: u32) -> R
 #[derive(Debug)]
 pub(crate) struct Http {
     client: OnceLock<reqwest::Client>,
+    proxies: OnceLock<Proxies>,
     patience: Patience,
     /// Of the next byte of a body.
     idle: Duration,
@@ -107,7 +115,7 @@ pub(crate) struct Http {
 impl Http {
     /// A client whose bodies may pause for `idle`.
     pub(crate) fn new(patience: Patience, idle: Duration) -> Http {
-        Http { client: OnceLock::new(), patience, idle, named: None }
+        Http { client: OnceLock::new(), proxies: OnceLock::new(), patience, idle, named: None }
     }
 
     /// The same; `setting` is told when the host of `endpoint` cannot be reached, because it names it.
@@ -124,10 +132,11 @@ impl Http {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
+        self.proxies()?;
         let failed =
             |what: String| Problem::Connect { host: "the network".into(), cause: what, named_by: None };
         let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls().map_err(failed)?)
+            .tls_backend_preconfigured(trust::tls().map_err(failed)?)
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
             .retry(reqwest::retry::never())
@@ -138,6 +147,14 @@ impl Http {
             .build()
             .map_err(|error| failed(cause(&error)))?;
         Ok(self.client.get_or_init(|| client))
+    }
+
+    fn proxies(&self) -> Result<&Proxies, Problem> {
+        if let Some(proxies) = self.proxies.get() {
+            return Ok(proxies);
+        }
+        let proxies = Proxies::of(|name| std::env::var(name).ok())?;
+        Ok(self.proxies.get_or_init(|| proxies))
     }
 
     /// Sends a request and returns the answer, whatever its status, once its headers are there.
@@ -152,22 +169,29 @@ impl Http {
         })?;
         let host = host_of(request.url());
         let named_by = self.named.as_ref().filter(|(named, _)| *named == host).map(|(_, setting)| *setting);
-        match tokio::time::timeout(headers_within, self.client()?.execute(request)).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(failed(&error, host, named_by)),
-            Err(_) => Err(Failure::transient(Problem::Connect {
-                host,
-                cause: format!("no answer within {} s", headers_within.as_secs_f64()),
-                named_by,
-            })),
-        }
+        let proxy = self.proxies()?.between(request.url());
+        let failure = match tokio::time::timeout(headers_within, self.client()?.execute(request)).await {
+            Ok(Ok(response)) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+                return Err(proxies::asks_who(proxy.as_deref()).into());
+            }
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => failed(&error, host, named_by),
+            Err(_) => {
+                let cause = format!("no answer within {} s", headers_within.as_secs_f64());
+                Failure::transient(Problem::Connect { host, cause, named_by })
+            }
+        };
+        Err(match proxy {
+            Some(proxy) => proxies::by_way_of(&proxy, failure),
+            None => failure,
+        })
     }
 }
 
 /// Why no answer came, and whether one may come the next time.
 fn failed(error: &reqwest::Error, host: String, named_by: Option<&'static str>) -> Failure {
     let cause = cause(error);
-    let tls = tls_error(error);
+    let tls = trust::tls_error(error);
     let is_https = matches!(tls, Some(rustls::Error::InvalidMessage(_)));
     // As the client says what it could not parse of an answer.
     if is_https || cause.ends_with(" parsed") || cause == "message head is too large" {
@@ -176,28 +200,10 @@ fn failed(error: &reqwest::Error, host: String, named_by: Option<&'static str>) 
     match tls {
         // Another attempt comes to the same.
         Some(rustls::Error::InvalidCertificate(fault)) => {
-            Failure::Final(Problem::Untrusted { host, cause, fix: trust(fault) })
+            let (cause, fix) = trust::explained(fault, cause);
+            Failure::Final(Problem::Untrusted { host, cause, fix })
         }
         _ => Failure::transient(Problem::Connect { host, cause, named_by }),
-    }
-}
-
-/// What makes a certificate good.
-fn trust(fault: &CertificateError) -> &'static str {
-    match fault {
-        CertificateError::Expired
-        | CertificateError::ExpiredContext { .. }
-        | CertificateError::NotValidYet
-        | CertificateError::NotValidYetContext { .. } => {
-            "Check the clock of this machine; where it is right, the server needs another certificate"
-        }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "Check the host name, and whether a proxy answers in the place of the server"
-        }
-        _ => {
-            "Install the CA certificates of the system (package ca-certificates), or name a file that has the one of its \
-             issuer in SSL_CERT_FILE, which takes their place"
-        }
     }
 }
 
@@ -283,36 +289,6 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
         return "the request failed".into();
     }
     aiperf_config::redact_text(&innermost.to_string())
-}
-
-/// What went wrong with TLS.
-fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = error.source();
-    while let Some(error) = next {
-        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            return Some(tls);
-        }
-        // What an I/O error wraps is no source of it.
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        next = match wrapped {
-            Some(wrapped) => Some(wrapped),
-            None => error.source(),
-        };
-    }
-    None
-}
-
-/// The system's roots, or those of `SSL_CERT_FILE` and `SSL_CERT_DIR` in their place.
-fn tls() -> Result<rustls::ClientConfig, String> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let config =
-        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-    Ok(config)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use aiperf_config::Secret;
 
 use crate::error::Problem;
+use crate::events::Events;
 
 /// The variable that moves the cache of S3 and HTTPS files.
 pub const REMOTE_CACHE_VARIABLE: &str = "AIPERF_DATASET_REMOTE_CACHE_DIR";
@@ -81,6 +82,8 @@ pub struct Patience {
     pub lock: Duration,
     /// Between two lines that say what is waited for.
     pub say_again: Duration,
+    /// Where it is told that an attempt failed and another one follows.
+    pub events: Events,
 }
 
 impl Default for Patience {
@@ -95,6 +98,7 @@ impl Default for Patience {
             longest_wait: Duration::from_mins(1),
             lock: Duration::from_hours(1),
             say_again: Duration::from_secs(10),
+            events: Events::none(),
         }
     }
 }
@@ -168,7 +172,12 @@ fn seconds(name: &'static str, text: &str) -> Result<Duration, Problem> {
 
 /// `~` at the start, `$NAME` and `${NAME}` anywhere, as the Python client expands them; an unknown name stays.
 fn expanded(text: &str, variables: &BTreeMap<String, String>) -> PathBuf {
-    let home = || variables.get("HOME").cloned().unwrap_or_else(|| "/".into());
+    let home = || {
+        let set = variables.get("HOME").filter(|home| !home.is_empty()).cloned();
+        // The home of the account, where the variable is not set.
+        let own = || std::env::home_dir().and_then(|home| home.to_str().map(str::to_owned));
+        set.or_else(own).unwrap_or_else(|| "/".into())
+    };
     let text = match text.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => home() + rest,
         _ => text.to_owned(),

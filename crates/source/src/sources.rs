@@ -123,7 +123,8 @@ macro_rules! with_protocol {
 
 impl Sources {
     /// With these settings; what a person should see goes to `events`, and `stop` ends it.
-    pub fn new(settings: Settings, events: Events, stop: Stop) -> Sources {
+    pub fn new(mut settings: Settings, events: Events, stop: Stop) -> Sources {
+        settings.patience.events = events.clone();
         Sources { settings, events, stop, hub: OnceLock::new(), web: OnceLock::new(), s3: OnceLock::new() }
     }
 

@@ -13,6 +13,7 @@ mod looking;
 mod machine;
 mod messages;
 mod nginx;
+mod proxies;
 mod public_datasets;
 mod public_sets;
 mod publish;

@@ -383,6 +383,8 @@ fn what_keeps_a_download_from_its_place() {
         drop(held);
         std::fs::remove_file(&lock).unwrap();
     }
+    // From here on those that are started together wait for each other.
+    machine.set("AIPERF_DATASET_REMOTE_LOCK_TIMEOUT", "600");
     let changed = "changed after AIPerf pinned its version";
     let full = "not enough disk space in ";
     let elsewhere = "set AIPERF_DATASET_REMOTE_CACHE_DIR to a directory with more";

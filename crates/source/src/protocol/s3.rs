@@ -157,7 +157,7 @@ impl S3<'_> {
             Err(refusal) if refusal.is_absent() => {
                 if self.has_any(prefix).await? == Some(false) {
                     return Err(Problem::NotFound {
-                        what: format!("anything below s3://{}/{prefix}", self.reference.bucket),
+                        what: format!("an object below s3://{}/{prefix}", self.reference.bucket),
                         fix: "Check the spelling of the prefix".into(),
                     });
                 }

@@ -37,13 +37,10 @@ struct Facts {
 impl Facts {
     fn of(headers: &HeaderMap, size: Option<u64>, url: &Url) -> Result<Facts, Problem> {
         let text = |name: &str| header(headers, name).filter(|text| !text.is_empty()).map(str::to_owned);
+        // Neither tells one version from another.
+        let etag = text(ETAG.as_str()).filter(|etag| !matches!(opaque(etag), "*" | "\"\""));
         let coded = is_coded(headers, url)?;
-        Ok(Facts {
-            size: size.filter(|_| !coded),
-            etag: text(ETAG.as_str()),
-            modified: text(LAST_MODIFIED.as_str()),
-            coded,
-        })
+        Ok(Facts { size: size.filter(|_| !coded), etag, modified: text(LAST_MODIFIED.as_str()), coded })
     }
 
     fn has_nothing(&self) -> bool {
@@ -118,7 +115,7 @@ impl Web<'_> {
                     return Ok(facts);
                 }
             } else if !matches!(status.as_u16(), 400 | 403 | 405 | 501) {
-                return Err(self.refused(response).await);
+                return Err(self.refused(response, &self.reference.url.typed()).await);
             }
         }
         let response = self.ask(Method::GET, self.url(), &[(RANGE, "bytes=0-0".into())]).await?;
@@ -132,18 +129,19 @@ impl Web<'_> {
                 Ok(Facts { size: Some(0), ..Facts::default() })
             }
             status if status.is_success() => Ok(Facts::of(headers, length(headers), self.url())?),
-            _ => Err(self.refused(response).await),
+            _ => Err(self.refused(response, &self.reference.url.typed()).await),
         }
     }
 
     /// What an answer means that brings no data.
-    async fn refused(&self, response: Response) -> Failure {
+    async fn refused(&self, response: Response, about: &str) -> Failure {
         let status = response.status();
-        let what = format!("a question about {}", self.reference.url.typed());
+        let what = format!("a question about {about}");
         if let Some(failure) = transient_answer(status, response.headers(), &what) {
             return failure;
         }
-        let host = host_of(self.url());
+        let (own, other) = (host_of(self.url()), host_of(response.url()));
+        let host = if other == own { own } else { format!("{other}, where {own} leads,") };
         // By its own clock, where it tells: that of this machine may be wrong.
         let now = server_time(response.headers()).unwrap_or_else(own_time);
         let text = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
@@ -176,10 +174,7 @@ impl Web<'_> {
                     _ => "Use a public URL, or one that is signed in its query".into(),
                 },
             },
-            other => Problem::Unexpected {
-                what: format!("{other} to a question about {}", self.reference.url.typed()),
-                fix: "Check the URL".into(),
-            },
+            other => Problem::Unexpected { what: format!("{other} to {what}"), fix: "Check the URL".into() },
         };
         Failure::Final(problem)
     }
@@ -209,7 +204,7 @@ impl Web<'_> {
                     let bytes = body.small(MOST_BYTES).await?;
                     Ok(Some((place.clone(), bytes.unwrap_or_else(|| vec![b' '; MOST_BYTES + 1]))))
                 }
-                _ => Err(self.refused(response).await),
+                _ => Err(self.refused(response, &format!("the sidecar {place}")).await),
             }
         })
         .await
@@ -323,7 +318,7 @@ impl Protocol for Web<'_> {
             StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
                 Err(Problem::Changed(self.reference.url.typed()).into())
             }
-            _ => Err(self.refused(response).await),
+            _ => Err(self.refused(response, &self.reference.url.typed()).await),
         }
     }
 

@@ -61,7 +61,7 @@ pub(super) fn parse(text: &str) -> Result<WebReference, Problem> {
     }
     if url.path_segments().is_none_or(|mut segments| segments.next_back().is_none_or(str::is_empty)) {
         return Err(grammar(
-            "a URL names one file, and this one ends in /",
+            "a URL names one file, and this one has no name after its last /",
             "Give the URL of the file; folders are read from hf:// and s3://",
         ));
     }

@@ -21,7 +21,7 @@ fn problems() -> Vec<Problem> {
         Problem::Untrusted {
             host: text(),
             cause: "invalid peer certificate: UnknownIssuer".into(),
-            fix: "Name its file in SSL_CERT_FILE",
+            fix: "Name its file in SSL_CERT_FILE".into(),
         },
         Problem::NotHttp { host: text(), cause: text(), is_https: false },
         Problem::NotHttp { host: text(), cause: text(), is_https: true },

@@ -425,3 +425,49 @@ fn a_clock_that_is_wrong_changes_a_hint_at_most() {
         }
     }
 }
+
+#[test]
+fn who_refused_is_named_behind_a_redirect_and_of_a_sidecar() {
+    let (storage, machine, _) = web(|_| Answer::status(403));
+    let leads_to = format!("{}/x.jsonl", storage.url());
+    let front = Server::start(move |_| Answer::status(302).with("Location", leads_to.clone()));
+    let refused_by = |reference: &str| refused(&machine, reference, &with("single_turn")).to_string();
+    let (here, there) = (front.port(), storage.port());
+    let said = refused_by(&format!("{}/x.jsonl", front.url()));
+    let told = format!("access was denied: 127.0.0.1:{there}, where 127.0.0.1:{here} leads, answered 403");
+    assert!(said.contains(&told), "{said}");
+    let beside = Server::start(|request| {
+        if request.path().ends_with(".aiperf.json") { Answer::status(500) } else { file(request, &[]) }
+    });
+    let said = refused_by(&format!("{}/x.jsonl", beside.url()));
+    assert!(
+        said.contains("500 to a question about the sidecar x.jsonl.aiperf.json after 3 attempts"),
+        "{said}"
+    );
+}
+
+#[test]
+fn attempts_that_failed_are_told_while_the_next_one_is_waited_for() {
+    let (_server, machine, reference) = web(|_| Answer::status(503).with("Retry-After", "0"));
+    refused(&machine, &reference, &with("single_turn"));
+    let notes: Vec<_> = machine.notes().into_iter().filter(|note| note.starts_with("attempt ")).collect();
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    for (note, made) in notes.iter().zip(["1", "2"]) {
+        let told =
+            format!("attempt {made} of 3 failed: the server answered 503 to a question about {reference}");
+        assert!(
+            note.starts_with(&told) && note.ends_with("the next one starts in 0.0 s, as the server asks"),
+            "{note}"
+        );
+    }
+}
+
+#[test]
+fn a_tag_that_tells_no_version_from_another_is_none() {
+    for tag in ["*", "\"\"", "W/\"\""] {
+        let (_server, machine, reference) =
+            web(move |request| Answer::file(request, &Arc::from(&b"{}\n"[..])).with("ETag", tag));
+        let plan = machine.access(&reference, &with("single_turn")).unwrap();
+        assert_eq!(plan.version, None, "{tag}");
+    }
+}

@@ -138,7 +138,10 @@ fn each_refusal_of_the_hub_has_its_own_error() {
         request.path().contains("/datasets/org/page/").then_some(page)
     });
     let error = machine.access("hf://org/page/x.jsonl", &with("single_turn")).unwrap_err().to_string();
-    assert!(error.contains("does not look like a Hugging Face Hub: it answered an HTML page"), "{error}");
+    assert!(
+        error.contains("does not look like a Hugging Face Hub: it answered with an HTML page"),
+        "{error}"
+    );
     // Refused without a code: by what the token may do, or by its absence.
     hub.fault(|request| request.path().contains("/revision/").then(|| Answer::status(403)));
     let error = refused(&machine, "hf://org/public/x.jsonl");

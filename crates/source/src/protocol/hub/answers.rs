@@ -21,7 +21,10 @@ pub(super) struct Asked<'a> {
 
 /// The answer of something else than a Hub.
 pub(super) fn not_a_hub(endpoint: &str, what: &str) -> Problem {
-    Problem::NotAHub { endpoint: aiperf_config::redact_text(endpoint), what: format!("it answered {what}") }
+    Problem::NotAHub {
+        endpoint: aiperf_config::redact_text(endpoint),
+        what: format!("it answered with {what}"),
+    }
 }
 
 /// What the answer means.

@@ -391,8 +391,8 @@ impl Client {
                     return Err(not_a_hub(&self.settings.endpoint, "an HTML page").into());
                 }
                 let bytes = Body::new(response, 0, None).small(MOST_JSON).await?;
-                let bytes =
-                    bytes.ok_or_else(|| not_a_hub(&self.settings.endpoint, "an answer without an end"))?;
+                let bytes = bytes
+                    .ok_or_else(|| not_a_hub(&self.settings.endpoint, "more than any list of its API has"))?;
                 return Ok((bytes, headers));
             }
             Err(too_many_hops(&url).into())
@@ -402,7 +402,7 @@ impl Client {
 
     fn parsed<'a, T: Deserialize<'a>>(&self, bytes: &'a [u8]) -> Result<T, Problem> {
         serde_json::from_slice(bytes)
-            .map_err(|_| not_a_hub(&self.settings.endpoint, "an answer that is not the JSON of its API"))
+            .map_err(|_| not_a_hub(&self.settings.endpoint, "what is not the JSON of its API"))
     }
 
     /// Sends a request to a host of the Hub, with the token.

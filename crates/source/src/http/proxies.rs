@@ -1,0 +1,113 @@
+//! The proxies of the environment: which one stands between this machine and a server.
+
+use hyper_util::client::proxy::matcher::Matcher;
+use url::Url;
+
+use super::Failure;
+use crate::error::Problem;
+
+/// The variables that name one; the client looks at them by itself.
+const VARIABLES: [&str; 6] =
+    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+
+/// The rules of the environment, as the client reads them.
+#[derive(Debug)]
+pub(super) struct Proxies(Matcher);
+
+impl Proxies {
+    /// Refuses a value that the client would pass over in silence. `get` reads a variable.
+    pub(super) fn of(get: impl Fn(&str) -> Option<String>) -> Result<Proxies, Problem> {
+        let is_usable = |value: &str| {
+            let any = http::Uri::from_static("http://any.invalid/");
+            Matcher::builder().http(value.to_owned()).build().intercept(&any).is_some()
+        };
+        for name in VARIABLES {
+            if get(name).is_some_and(|value| !value.is_empty() && !is_usable(&value)) {
+                // It may hold a password, in whatever form.
+                return Err(Problem::Setting {
+                    name,
+                    value: "<redacted>".into(),
+                    rule: "it must be [http://][USER:PASSWORD@]HOST[:PORT]; in a password a space is %20, an @ %40",
+                });
+            }
+        }
+        Ok(Proxies(Matcher::from_env()))
+    }
+
+    /// Host and port of the proxy that a request to `url` takes.
+    pub(super) fn between(&self, url: &Url) -> Option<String> {
+        let found = self.0.intercept(&url.as_str().parse().ok()?)?;
+        let host = found.uri().host()?.to_owned();
+        Some(found.uri().port_u16().map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
+    }
+}
+
+/// A proxy that asks for a user and a password.
+pub(super) fn asks_who(proxy: Option<&str>) -> Problem {
+    let proxy = proxy.map_or_else(|| "a proxy".to_owned(), |proxy| format!("the proxy {proxy}"));
+    Problem::Denied {
+        what: format!("{proxy} asks for a user and a password, or refused them (407)"),
+        fix: "Write USER:PASSWORD@ before its host in HTTP_PROXY or HTTPS_PROXY".into(),
+    }
+}
+
+/// A failure of a request that went through a proxy names both.
+pub(super) fn by_way_of(proxy: &str, failure: Failure) -> Failure {
+    let told = |problem: Problem| match problem {
+        Problem::Connect { cause, .. } if cause.contains("proxy authorization required") => {
+            asks_who(Some(proxy))
+        }
+        Problem::Connect { host, cause, named_by } => {
+            Problem::Connect { host, cause: format!("by way of the proxy {proxy}: {cause}"), named_by }
+        }
+        Problem::Untrusted { host, cause, fix } => {
+            Problem::Untrusted { host, cause: format!("by way of the proxy {proxy}: {cause}"), fix }
+        }
+        other => other,
+    };
+    match failure {
+        Failure::Final(problem) => Failure::Final(told(problem)),
+        Failure::Transient { problem, wait } => match told(problem) {
+            denied @ Problem::Denied { .. } => Failure::Final(denied),
+            problem => Failure::Transient { problem, wait },
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &'static str, value: &'static str) -> Result<Proxies, Problem> {
+        Proxies::of(move |asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn a_proxy_that_the_client_would_pass_over_is_refused_without_its_password() {
+        for value in ["http://p:1", "p:1", "http://u:a%20b@p:1", "https://p", "socks5://p:1", ""] {
+            assert!(of("HTTP_PROXY", value).is_ok(), "{value}");
+        }
+        for name in VARIABLES {
+            let problem = of(name, "http://me:CANARY PASS@127.0.0.1:1").unwrap_err();
+            let text = problem.to_string();
+            assert!(text.starts_with(name) && text.contains("%20") && !text.contains("CANARY"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_failure_behind_a_proxy_names_it() {
+        let failure = |cause: &str| {
+            let problem = Problem::Connect { host: "h:1".into(), cause: cause.into(), named_by: None };
+            by_way_of("p:2", Failure::transient(problem))
+        };
+        let Failure::Transient { problem, .. } = failure("refused") else { panic!("it may work later") };
+        assert_eq!(problem.to_string(), "could not connect to h:1: by way of the proxy p:2: refused");
+        let Failure::Final(problem) = failure("tunnel error: proxy authorization required") else {
+            panic!("it does not help to ask again")
+        };
+        assert!(
+            problem.to_string().contains("access was denied: the proxy p:2 asks for a user"),
+            "{problem}"
+        );
+    }
+}
