@@ -6,6 +6,11 @@ use clap::{Arg, ArgMatches, Command};
 pub(crate) const HOST: &str = "host";
 pub(crate) const PORT: &str = "port";
 
+/// What a setting takes.
+fn form(name: &str) -> &'static str {
+    Settings::names().iter().find(|known| known.name == name).map_or("", |known| known.form)
+}
+
 pub(crate) fn command() -> Command {
     let settings = Settings::names().iter().map(|name| {
         let default = name.default.map(|default| format!(" [default: {default}]")).unwrap_or_default();
@@ -19,11 +24,18 @@ pub(crate) fn command() -> Command {
     let width = faults().map(|(name, _)| name.len()).max().unwrap_or(0);
     let known = faults().map(|(name, meaning)| format!("  {name:width$}  {meaning}\n"));
     Command::new("mock-server")
-        .after_long_help(format!("Faults of --plan, of the header X-Mock-Fault and of ?fault= in a URL:\n{}", known.collect::<String>()))
+        .after_long_help(format!(
+            "TIME is {}; for --stall and --idle-timeout a time alone\n\nCOUNT is {}\n\nFaults of --plan, of the header \
+             X-Mock-Fault and of ?fault= in a URL:\n{}",
+            form("ttft"),
+            form("tokens"),
+            known.collect::<String>()
+        ))
         .about("Start a server whose timings are known")
         .long_about(
             "Start a server whose timings are known. It answers the OpenAI dialect and prints where it listens; the \
-             same settings go into a mock:// URL: --url 'mock://?ttft=20ms&itl=5ms'",
+             same settings, except --log, --tls-cert and --tls-key, go into a mock:// URL: --url \
+             'mock://?ttft=20ms&itl=5ms'",
         )
         .arg(Arg::new(HOST).long(HOST).value_name("HOST").default_value("127.0.0.1").help("Address to listen on"))
         .arg(

@@ -283,12 +283,27 @@ fn known_reason(status: u16) -> Option<&'static str> {
 
 /// Appends a whole response with `body`.
 pub(crate) fn response(out: &mut Vec<u8>, status: u16, content_type: &str, keep_alive: bool, body: &[u8]) {
+    head(out, status, content_type, keep_alive, body.len(), "");
+    // A 304 has no body by definition; a client would take one for the next answer.
+    if status != 304 {
+        out.extend_from_slice(body);
+    }
+}
+
+/// Appends the head of a response with a body of this length; `more` are whole lines.
+pub(crate) fn head(
+    out: &mut Vec<u8>,
+    status: u16,
+    content_type: &str,
+    keep_alive: bool,
+    length: usize,
+    more: &str,
+) {
     // Writing to a Vec cannot fail.
     let _ = write!(
         out,
-        "HTTP/1.1 {status} {}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n",
+        "HTTP/1.1 {status} {}\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n{more}",
         reason(status),
-        body.len()
     );
     if (300..400).contains(&status) {
         out.extend_from_slice(b"Location: /mock/elsewhere\r\n");
@@ -300,10 +315,6 @@ pub(crate) fn response(out: &mut Vec<u8>, status: u16, content_type: &str, keep_
         out.extend_from_slice(b"Connection: close\r\n");
     }
     out.extend_from_slice(b"\r\n");
-    // A 304 has no body by definition; a client would take one for the next answer.
-    if status != 304 {
-        out.extend_from_slice(body);
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ pub(crate) enum Route {
     Metrics,
     Stats,
     Reset,
+    /// A path that answers to another method.
+    NotAllowed(&'static str),
     Unknown,
 }
 
@@ -56,6 +58,8 @@ pub(crate) struct Head {
     /// HTTP/1.1, which knows chunked answers.
     pub(crate) http11: bool,
     pub(crate) expects_continue: bool,
+    /// HEAD: the answer has the head of one, and nothing behind it.
+    pub(crate) head_only: bool,
     pub(crate) request_id: Option<String>,
     pub(crate) correlation_id: Option<String>,
 }
@@ -94,6 +98,7 @@ fn read(request: &httparse::Request<'_, '_>, keep_ids: bool) -> Result<Head, Bad
         keep_alive: http11,
         http11,
         expects_continue: false,
+        head_only: request.method == Some("HEAD"),
         request_id: None,
         correlation_id: None,
     };
@@ -170,19 +175,20 @@ fn origin_form(path: &str) -> &str {
 }
 
 fn route(method: &str, path: &str) -> Route {
-    match (method, path) {
-        ("POST", "/v1/chat/completions") => Route::Chat,
-        ("POST", "/v1/completions") => Route::Completions,
-        ("POST", "/v1/embeddings") => Route::Embeddings,
-        ("POST", "/v2/rerank") => Route::CohereRankings,
-        ("POST", "/rerank") => Route::HfTeiRankings,
-        ("POST", "/v1/ranking") => Route::NimRankings,
-        ("GET", "/v1/models") => Route::Models,
-        ("GET", "/metrics") => Route::Metrics,
-        ("GET", "/mock/stats") => Route::Stats,
-        ("POST", "/mock/reset") => Route::Reset,
-        _ => Route::Unknown,
-    }
+    let (allowed, route) = match path {
+        "/v1/chat/completions" => ("POST", Route::Chat),
+        "/v1/completions" => ("POST", Route::Completions),
+        "/v1/embeddings" => ("POST", Route::Embeddings),
+        "/v2/rerank" => ("POST", Route::CohereRankings),
+        "/rerank" => ("POST", Route::HfTeiRankings),
+        "/v1/ranking" => ("POST", Route::NimRankings),
+        "/v1/models" => ("GET, HEAD", Route::Models),
+        "/metrics" => ("GET, HEAD", Route::Metrics),
+        "/mock/stats" => ("GET, HEAD", Route::Stats),
+        "/mock/reset" => ("POST", Route::Reset),
+        _ => return Route::Unknown,
+    };
+    if allowed.split(", ").any(|name| name == method) { route } else { Route::NotAllowed(allowed) }
 }
 
 fn query_fault(query: &str) -> Option<String> {
@@ -202,7 +208,9 @@ mod tests {
     fn routes_need_their_method() {
         assert_eq!(head("POST /v1/chat/completions HTTP/1.1\r\n\r\n").route, Route::Chat);
         assert_eq!(head("POST http://h:1/v1/embeddings?x=1 HTTP/1.1\r\n\r\n").route, Route::Embeddings);
-        assert_eq!(head("GET /v1/chat/completions HTTP/1.1\r\n\r\n").route, Route::Unknown);
+        assert_eq!(head("GET /v1/chat/completions HTTP/1.1\r\n\r\n").route, Route::NotAllowed("POST"));
+        assert_eq!(head("PUT /metrics HTTP/1.1\r\n\r\n").route, Route::NotAllowed("GET, HEAD"));
+        assert_eq!(head("HEAD /v1/models HTTP/1.1\r\n\r\n").route, Route::Models);
         assert_eq!(head("GET http://h HTTP/1.1\r\n\r\n").route, Route::Unknown);
     }
 

@@ -18,11 +18,13 @@ const LONGEST_VECTORS: u64 = 256 << 20;
 struct Refusal {
     status: u16,
     body: Vec<u8>,
+    /// Lines of the head.
+    more: String,
 }
 
 fn refusal(status: u16, message: &str, parameter: Option<&str>, code: Option<&str>) -> Refusal {
     let body = dialect::error(message, "invalid_request_error", parameter, &code.into());
-    Refusal { status, body }
+    Refusal { status, body, more: String::new() }
 }
 
 impl Worker {
@@ -48,9 +50,15 @@ impl Worker {
                 self.shared.counters.body(body.len() as u64);
                 Err(refusal(404, "there is nothing at this path", None, None))
             }
+            Route::NotAllowed(allowed) => {
+                self.shared.counters.body(body.len() as u64);
+                let message = format!("this path answers to {allowed} alone");
+                let refusal = refusal(405, &message, None, None);
+                Err(Refusal { more: format!("Allow: {allowed}\r\n"), ..refusal })
+            }
             route => {
                 let (content_type, text) = self.look(route);
-                self.respond(connection, 200, content_type, keep_alive, text.as_bytes())?;
+                self.respond(connection, 200, content_type, keep_alive, text.as_bytes(), "")?;
                 connection.idle_since = at;
                 return if keep_alive { Ok(()) } else { Err(Fate::Close) };
             }
@@ -58,8 +66,9 @@ impl Worker {
         match refused {
             Ok(()) => self.pump(connection, slot),
             Err(refusal) => {
-                self.respond(connection, refusal.status, "application/json", keep_alive, &refusal.body)?;
-                self.ended(connection, Some(refusal.status), None, false);
+                let Refusal { status, body, more } = refusal;
+                self.respond(connection, status, "application/json", keep_alive, &body, &more)?;
+                self.ended(connection, Some(status), None, false);
                 if keep_alive { Ok(()) } else { Err(Fate::Close) }
             }
         }

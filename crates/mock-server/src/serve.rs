@@ -181,12 +181,15 @@ impl Worker {
         let mut head = match parsed {
             Ok(head) => Box::new(head),
             Err(head::BadHead(status, message)) => {
+                connection.current.head_only = false;
                 self.refuse_head(connection, slot, status, message)?;
                 return Ok(rest.len());
             }
         };
         let load = head.route.is_load();
-        connection.current = Current { counted: load, in_flight: load, head_at: at, ..Current::default() };
+        let head_only = head.head_only;
+        connection.current =
+            Current { counted: load, in_flight: load, head_at: at, head_only, ..Current::default() };
         connection.take_ids(&mut head);
         if load {
             self.shared.counters.begin();
@@ -210,7 +213,7 @@ impl Worker {
         message: &str,
     ) -> Result<(), Fate> {
         let body = dialect::error(message, "invalid_request_error", None, &serde_json::Value::Null);
-        self.respond(connection, status, "application/json", false, &body)?;
+        self.respond(connection, status, "application/json", false, &body, "")?;
         if connection.current.counted {
             self.ended(connection, Some(status), None, false);
         }
@@ -227,6 +230,7 @@ impl Worker {
         }
     }
 
+    /// Writes a whole response; `more` are lines of its head.
     pub(crate) fn respond(
         &mut self,
         connection: &mut Connection,
@@ -234,11 +238,15 @@ impl Worker {
         content_type: &str,
         keep_alive: bool,
         body: &[u8],
+        more: &str,
     ) -> Result<(), Gone> {
         let mut out = std::mem::take(&mut self.out);
         out.clear();
         self.leave(connection);
-        dialect::response(&mut out, status, content_type, keep_alive, body);
+        dialect::head(&mut out, status, content_type, keep_alive, body.len(), more);
+        if !connection.current.head_only {
+            out.extend_from_slice(body);
+        }
         let result = connection.write(&out, false);
         self.out = out;
         result

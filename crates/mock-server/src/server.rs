@@ -1,6 +1,6 @@
 //! Starting, watching and stopping a server.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -120,6 +120,11 @@ impl Server {
             let fault = Arc::clone(&server.log_fault);
             server.spawn("mock-log".to_owned(), move || {
                 if let Err(error) = writer.run() {
+                    // Whoever has it running for hours wants to know now; nobody has to read it.
+                    let _ = writeln!(
+                        io::stderr(),
+                        "warning: the timing log ends here: {error}; the server goes on"
+                    );
                     *fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                 }
             })?;

@@ -1,7 +1,7 @@
 //! The server as a process of its own.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
@@ -10,11 +10,19 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const ROLE: &str = "AIPERF_TEST_SERVES";
 
+const FULL_DISK: &str = "logs to a full disk";
+
 /// Not a test by itself: what the child processes below run.
 #[test]
 fn child() {
-    if std::env::var_os(ROLE).is_some() {
-        run_command(&Settings::default(), "127.0.0.1", 0).unwrap();
+    match std::env::var_os(ROLE) {
+        Some(role) if role == FULL_DISK => {
+            let settings = Settings::from_pairs([("log", "/dev/full")]).unwrap();
+            let error = run_command(&settings, "127.0.0.1", 0).unwrap_err();
+            assert!(matches!(error, CommandError::Log(_)), "{error}");
+        }
+        Some(_) => run_command(&Settings::default(), "127.0.0.1", 0).unwrap(),
+        None => {}
     }
 }
 
@@ -47,6 +55,38 @@ fn the_first_line_says_where_and_a_signal_ends_it_with_0() {
         assert_eq!(child.wait().unwrap().code(), Some(0));
         reached.unwrap();
     }
+}
+
+/// It is told when it happens, not hours later.
+#[test]
+fn a_log_on_a_full_disk_is_told_while_the_server_goes_on() {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child", "--nocapture"])
+        .env(ROLE, FULL_DISK)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let address = address(&mut stdout);
+    let ask = || {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        stream.write_all(b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+    };
+    ask();
+    let mut line = String::new();
+    while !line.contains("timing log") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "nothing is said");
+    }
+    assert!(line.contains("No space left") && line.contains("goes on"), "{line}");
+    ask();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

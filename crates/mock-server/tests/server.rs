@@ -257,6 +257,32 @@ fn models_are_listed_and_others_refused() {
 }
 
 #[test]
+fn other_methods_are_told_which_one_a_path_takes() {
+    let server = start("ttft=0&itl=0");
+    let mut client = Client::connect(&server);
+    for (method, path, allowed) in
+        [("GET", CHAT, "POST"), ("PUT", "/v1/models", "GET, HEAD"), ("GET", "/mock/reset", "POST")]
+    {
+        client.send(format!("{method} {path} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
+        let answer = client.receive().unwrap();
+        assert_eq!((answer.status, answer.header("Allow")), (405, Some(allowed)), "{method} {path}");
+        assert!(answer.text().contains("answers to"), "{}", answer.text());
+    }
+    assert_eq!(client.get("/nowhere").status, 404);
+    // The head of an answer alone: what follows on the connection is the next answer.
+    let listed = client.get("/v1/models").body.len().to_string();
+    let heads = format!("HEAD /v1/models HTTP/1.1\r\n\r\nHEAD {CHAT} HTTP/1.1\r\nConnection: close\r\n\r\n");
+    client.send(heads.as_bytes());
+    let (bytes, _) = client.read_to_end();
+    let text = String::from_utf8(bytes).unwrap();
+    let answers: Vec<&str> = text.split_terminator("\r\n\r\n").collect();
+    assert_eq!(answers.len(), 2, "{text}");
+    assert!(answers[0].starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    assert!(answers[0].ends_with(&format!("Content-Length: {listed}")), "{text}");
+    assert!(answers[1].starts_with("HTTP/1.1 405 ") && answers[1].contains("\r\nAllow: POST"), "{text}");
+}
+
+#[test]
 fn stats_metrics_and_reset() {
     let server = start("ttft=0&itl=0&usage=estimate&plan=ok:http500");
     let mut client = Client::connect(&server);

@@ -36,6 +36,16 @@ fn version_and_help_are_data_and_success() {
     let help = text(&help.stdout);
     assert!(help.contains("--ttft"));
     assert_eq!(help.matches("joined by `:`").count(), 2, "of models and of faults: {help}");
+    // In any width of the help.
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "TIME is a time (`20ms`, `1.5s`, `300us`, a bare number of milliseconds",
+        "`lognormal:MEDIAN:SIGMA`",
+        "COUNT is a whole number from 1",
+        "except --log, --tls-cert and --tls-key, go into a mock:// URL",
+    ] {
+        assert!(words.contains(part), "{part}: {help}");
+    }
     for (name, meaning) in aiperf_mock_server::faults() {
         let line = help.lines().find(|line| line.split_whitespace().next() == Some(name));
         assert!(line.is_some_and(|line| line.ends_with(meaning)), "{name}: {help}");

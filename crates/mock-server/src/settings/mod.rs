@@ -127,7 +127,7 @@ pub enum SettingsError {
     },
     /// A plan with an element that is no fault.
     #[error(
-        "`plan` has the element `{element}`: it takes faults joined by `:`, each with `*COUNT` if wanted; the faults are {known}"
+        "`plan` has the element `{element}`: it takes faults joined by `:`, each with `*COUNT` (1 to 1000000000) if wanted; the faults are {known}"
     )]
     BadPlan {
         /// The element.
@@ -194,10 +194,7 @@ impl Settings {
         let (mut certificate, mut key) = (None, None);
         for (name, value) in pairs {
             let (name, value) = (name.as_ref(), value.as_ref());
-            let known = names::find(name)?;
-            if source == NameSource::Url && known.source == NameSource::Command {
-                return Err(SettingsError::CommandOnly { name: known.name });
-            }
+            let known = names::find(name, source)?;
             if seen.contains(&known.name) {
                 return Err(SettingsError::Repeated { name: known.name });
             }
@@ -244,7 +241,7 @@ impl Settings {
             "threads" => self.threads = values::integer(name, value, 1, 256)? as usize,
             "seed" => self.seed = values::integer(name, value, 0, u64::MAX)?,
             "log" => self.log = Some(values::path(name, value)?),
-            _ => return Err(names::unknown(name.name)),
+            _ => return Err(names::unknown(name.name, NameSource::Command)),
         }
         Ok(())
     }

@@ -29,11 +29,12 @@ pub struct Name {
     pub source: NameSource,
 }
 
-const TIME: &str = "a time (`20ms`, `1.5s`, `300us`, a bare number of milliseconds) or `uniform:A:B`, `normal:MEAN:SD`, \
-     `lognormal:MEDIAN:SIGMA`, `exp:MEAN` of times";
-const FIXED_TIME: &str = "a time (`20ms`, `1.5s`, `300us`, a bare number of milliseconds)";
-const COUNT: &str = "a whole number of at least 1, or `uniform:A:B`, `normal:MEAN:SD`, `lognormal:MEDIAN:SIGMA`, `exp:MEAN` of numbers";
-const INTEGER: &str = "a whole number";
+const TIME: &str = "a time (`20ms`, `1.5s`, `300us`, a bare number of milliseconds; 30 days at most) or `uniform:A:B` (A not \
+     above B), `normal:MEAN:SD`, `lognormal:MEDIAN:SIGMA` (SIGMA 10 at most), `exp:MEAN` of times";
+const FIXED_TIME: &str = "a time (`20ms`, `1.5s`, `300us`, a bare number of milliseconds; 30 days at most)";
+const COUNT: &str = "a whole number from 1 to 1000000000000, or `uniform:A:B` (A not above B), `normal:MEAN:SD`, \
+     `lognormal:MEDIAN:SIGMA` (SIGMA 10 at most), `exp:MEAN` of numbers";
+const INTEGER: &str = "a whole number from 0 to 1000000000000";
 
 const fn row(
     name: &'static str,
@@ -93,14 +94,14 @@ pub(super) const NAMES: &[Name] = &[
     row(
         "plan",
         "FAULTS",
-        "faults joined by `:`, each with `*COUNT` if wanted",
+        "faults joined by `:`, each with `*COUNT` (1 to 1000000000) if wanted",
         Some("ok"),
         "Faults by request number, repeated, joined by `:`; `ok*9:http500` fails every tenth request",
     ),
     row("stall", "TIME", FIXED_TIME, Some("10s"), "Length of the faults `stall` and `slow_headers`"),
     row("idle-timeout", "TIME", FIXED_TIME, None, "Close connections that are idle this long"),
     row("threads", "N", "a whole number from 1 to 256", Some("1"), "Network threads"),
-    row("seed", "N", INTEGER, Some("0"), "Seed of all draws"),
+    row("seed", "N", "a whole number from 0 to 18446744073709551615", Some("0"), "Seed of all draws"),
     command_only(row(
         "log",
         "FILE",
@@ -113,12 +114,19 @@ pub(super) const NAMES: &[Name] = &[
     command_only(row("tls-key", "PEM", "a path", None, "Private key of the certificate")),
 ];
 
-pub(super) fn find(name: &str) -> Result<&'static Name, SettingsError> {
-    NAMES.iter().find(|known| known.name == name).ok_or_else(|| unknown(name))
+/// The setting of this name, which may be given in `source`.
+pub(super) fn find(name: &str, source: NameSource) -> Result<&'static Name, SettingsError> {
+    let known = NAMES.iter().find(|known| known.name == name).ok_or_else(|| unknown(name, source))?;
+    match (source, known.source) {
+        (NameSource::Url, NameSource::Command) => Err(SettingsError::CommandOnly { name: known.name }),
+        _ => Ok(known),
+    }
 }
 
-pub(super) fn unknown(name: &str) -> SettingsError {
-    let known: Vec<&str> = NAMES.iter().map(|known| known.name).collect();
+/// Says which settings `source` may have.
+pub(super) fn unknown(name: &str, source: NameSource) -> SettingsError {
+    let may = NAMES.iter().filter(|known| source == NameSource::Command || known.source == NameSource::Url);
+    let known: Vec<&str> = may.map(|known| known.name).collect();
     SettingsError::UnknownName { name: name.to_owned(), known: known.join(", ") }
 }
 

@@ -101,6 +101,10 @@ fn what_a_mock_url_may_not_have_is_named() {
 fn names_are_refused_by_name() {
     assert!(refusal("tfft=1").contains("`tfft`"));
     assert!(refusal("tfft=1").contains("idle-timeout"));
+    // What such a URL does not take is not offered.
+    assert!(!refusal("tfft=1").contains("tls-cert") && !refusal("tfft=1").contains(", log"));
+    let of_command = Settings::from_pairs([("tfft", "1")]).unwrap_err().to_string();
+    assert!(of_command.contains("log, tls-cert, tls-key"), "{of_command}");
     assert!(refusal("ttft=1&itl=2&ttft=3").contains("`ttft` is given more than once"));
     assert!(refusal("ttft").contains("`ttft`"));
     assert!(refusal("ttft=1&&itl=2").contains("NAME=VALUE"));
@@ -110,6 +114,26 @@ fn names_are_refused_by_name() {
     }
     let half = Settings::from_pairs([("tls-key", "k.pem")]).unwrap_err().to_string();
     assert!(half.contains("`tls-key`") && half.contains("`tls-cert`"));
+}
+
+/// A value of the right form that is refused for its size is refused with the limit.
+#[test]
+fn a_limit_that_a_value_is_beyond_is_named() {
+    for (text, limit) in [
+        ("plan=ok*99999999999:http500", "1 to 1000000000"),
+        ("plan=ok*0", "1 to 1000000000"),
+        ("ttft=uniform:5:1", "A not above B"),
+        ("ttft=31000000s", "30 days at most"),
+        ("itl=lognormal:5:11", "SIGMA 10 at most"),
+        ("stall=31000000s", "30 days at most"),
+        ("tokens=99999999999999", "1 to 1000000000000"),
+        ("tokens=uniform:5:1", "A not above B"),
+        ("cached-tokens=99999999999999", "0 to 1000000000000"),
+        ("seed=18446744073709551616", "18446744073709551615"),
+    ] {
+        let said = refusal(text);
+        assert!(said.contains(limit), "{text}: {said}");
+    }
 }
 
 #[test]
