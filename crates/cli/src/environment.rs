@@ -129,6 +129,12 @@ pub const VARIABLES: &[Variable] = &[
         set: Setter::Switch(|tuning, on| tuning.verify_tls = on),
     },
     Variable {
+        name: "SSL_CERT_FILE",
+        default: "those of the system",
+        help: "PEM file of the certificates that servers are trusted by, in place of the system's; SSL_CERT_DIR is a folder of them",
+        set: Setter::Elsewhere,
+    },
+    Variable {
         name: "AIPERF_HTTP_TRUST_ENV",
         default: "0",
         help: "1 uses the proxies of HTTP_PROXY and HTTPS_PROXY, except for the hosts of NO_PROXY",
@@ -366,7 +372,13 @@ impl Environment {
                 Setter::Switch(set) => set(&mut tuning, switch(name, text)?),
                 Setter::Seconds(set) => match text.parse::<f64>().ok().map(Duration::try_from_secs_f64) {
                     Some(Ok(time)) => set(&mut tuning, time),
-                    _ => return Err(refuse(name, text, "seconds, 0 or more")),
+                    _ => {
+                        return Err(refuse(
+                            name,
+                            text,
+                            "seconds, 0 or more, and no more than fit in the clock (1.8e19)",
+                        ));
+                    }
                 },
                 Setter::Percent(set) => match text.parse::<f64>() {
                     Ok(number) if number.is_finite() && number >= 0.0 => set(&mut tuning, number),
@@ -374,7 +386,7 @@ impl Environment {
                 },
                 Setter::Count(set) => match text.parse::<u32>() {
                     Ok(count) if count > 0 => set(&mut tuning, count),
-                    _ => return Err(refuse(name, text, "a whole number, 1 or more")),
+                    _ => return Err(refuse(name, text, "a whole number from 1 to 4294967295")),
                 },
                 Setter::IpVersion => {
                     tuning.ip_version = match text.to_ascii_lowercase().as_str() {
@@ -456,6 +468,18 @@ mod tests {
             assert!(error.starts_with(variable.name), "{error}");
         }
         assert!(!with(&[("NO_COLOR", "1")]).tuning().unwrap().color);
+    }
+
+    #[test]
+    fn a_limit_that_a_value_is_beyond_is_named() {
+        for (name, value, limit) in [
+            ("AIPERF_UI_CONSOLE_EXPORT_WIDTH", "9999999999999", "1 to 4294967295"),
+            ("AIPERF_HTTP_SO_RCVBUF", "0", "1 to 4294967295"),
+            ("AIPERF_HTTP_KEEPALIVE_TIMEOUT", "1e308", "1.8e19"),
+        ] {
+            let error = with(&[(name, value)]).tuning().unwrap_err().to_string();
+            assert!(error.contains(limit), "{error}");
+        }
     }
 
     #[test]

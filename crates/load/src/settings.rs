@@ -53,6 +53,8 @@ pub struct Settings {
 pub struct Proxy {
     /// `host:port`, for messages.
     pub authority: String,
+    /// The variable of the environment that names it, for messages.
+    pub variable: String,
     /// Value of `Proxy-Authorization` for tunnels.
     pub credential: Option<Secret>,
 }

@@ -380,7 +380,9 @@ impl Worker {
         }
         if record.is_valid() && !self.shared.recorder.server_token_counts {
             let (limit, source) = (self.context.usage_diff_pct, &self.shared.token_source);
-            self.shared.recorder.once.compare_counts(&record, limit, source, &self.shared.log);
+            let recorder = &self.shared.recorder;
+            let untemplated = recorder.leaves_template_out();
+            recorder.once.compare_counts(&record, limit, source, untemplated, &self.shared.log);
         }
         evaluate(&record, &self.context, &mut self.values);
         self.store.push(&record);
@@ -422,7 +424,10 @@ impl Worker {
         let failed = shared.failed.fetch_add(1, Ordering::Relaxed) + 1;
         if failed == 1 && record.cancelled_at.is_none() {
             let code = error.code.map_or_else(String::new, |code| format!("{code} "));
-            let text = format!("first failed request: {code}{}: {}", error.kind, error.message);
+            // A body may say nothing.
+            let message =
+                if error.message.is_empty() { String::new() } else { format!(": {}", error.message) };
+            let text = format!("first failed request: {code}{}{message}", error.kind);
             shared.log.error("records", &text);
         }
         if let Some(threshold) = shared.threshold

@@ -19,6 +19,9 @@ pub enum RunError {
     Start(#[from] StartFailure),
 }
 
+/// What helps a run that lacks a tokenizer and makes no text with one, behind what else does.
+pub const WITHOUT_TOKENIZER: &str = ", or use --use-server-token-count";
+
 /// What was given cannot be used.
 #[derive(Debug, Error)]
 pub enum InputError {
@@ -39,8 +42,13 @@ pub enum InputError {
         cause: String,
     },
     /// The tokenizer.
-    #[error("{0}")]
-    Tokenizer(#[from] TokenizerError),
+    #[error("{cause}{}", if *only_counts { WITHOUT_TOKENIZER } else { "" })]
+    Tokenizer {
+        /// Why there is none.
+        cause: TokenizerError,
+        /// The run needs it for nothing but counts, which the server may give.
+        only_counts: bool,
+    },
     /// The data cannot be said in this API.
     #[error("{0}")]
     Format(#[from] aiperf_endpoint::FormatError),
@@ -53,8 +61,11 @@ pub enum InputError {
     /// An address to send from.
     #[error("{0}")]
     Source(#[from] SourceError),
-    /// A proxy of the environment.
-    #[error("{0}")]
+    /// A proxy of the environment. Its value may have a password in it.
+    #[error(
+        "{0} is no proxy that can be used: it must be http://HOST:PORT, with USER:PASSWORD@ before HOST where the proxy \
+         asks for them"
+    )]
     Proxy(String),
     /// A fixed schedule over data whose conversation has no time.
     #[error(
@@ -83,6 +94,18 @@ pub enum StartFailure {
     #[error("--url: cannot resolve host '{host}': {cause}; check the name, or give an address")]
     Resolve {
         /// The host.
+        host: String,
+        /// What the resolver says.
+        cause: std::io::Error,
+    },
+    /// The name of the proxy does not resolve.
+    #[error(
+        "{variable}: cannot resolve the proxy '{host}': {cause}; correct it, or unset AIPERF_HTTP_TRUST_ENV"
+    )]
+    ResolveProxy {
+        /// The variable that names it.
+        variable: String,
+        /// Its host.
         host: String,
         /// What the resolver says.
         cause: std::io::Error,

@@ -23,6 +23,6 @@ mod target;
 mod usage;
 
 pub use aiperf_load::preflight::ready_process;
-pub use error::{InputError, RunError, StartFailure};
-pub use run::{RunEnd, execute, needs_tokenizer, open_tokenizer};
+pub use error::{InputError, RunError, StartFailure, WITHOUT_TOKENIZER};
+pub use run::{RunEnd, execute, makes_text, needs_tokenizer, open_tokenizer};
 pub use signals::Signals;

@@ -67,7 +67,16 @@ impl Once {
 
     /// Compares the client's count of the first answered input with the server's. Another model's tokenizer
     /// distorts every figure in tokens, and silently.
-    pub(crate) fn compare_counts(&self, record: &RequestRecord, limit_pct: f64, source: &str, log: &Log) {
+    ///
+    /// `counted` says what counted, `untemplated` whether its chat template could have been counted as well.
+    pub(crate) fn compare_counts(
+        &self,
+        record: &RequestRecord,
+        limit_pct: f64,
+        counted: &str,
+        untemplated: bool,
+        log: &Log,
+    ) {
         let usage = record.answer.usage.and_then(|usage| usage.prompt_tokens);
         let (Some(ours), Some(theirs)) = (record.tokens.input, usage) else { return };
         if self.compared.swap(true, Ordering::Relaxed) {
@@ -78,9 +87,9 @@ impl Once {
             log.warning(
                 "tokens",
                 &format!(
-                    "the first answered input has {ours} tokens by {source} and {theirs} by the server: is this the model's \
-                     tokenizer? --tokenizer names another, --use-server-token-count takes the server's counts, \
-                     --apply-chat-template counts the template as well"
+                    "the first answered input has {ours} tokens by {counted} and {theirs} by the server: is this the model's \
+                     tokenizer? --tokenizer names another, --use-server-token-count takes the server's counts{}",
+                    if untemplated { ", --apply-chat-template counts the template as well" } else { "" }
                 ),
             );
         }

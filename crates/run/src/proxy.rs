@@ -3,25 +3,36 @@
 
 use url::Url;
 
+/// A proxy, and the variable that names it.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) url: Url,
+    pub(crate) variable: String,
+}
+
 /// The proxy for `target`, as `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` say (either case; lower case first).
 /// `get` reads a variable.
-pub(crate) fn for_target(target: &Url, get: impl Fn(&str) -> Option<String>) -> Result<Option<Url>, String> {
+///
+/// The error is the name of the variable whose value is no such proxy.
+pub(crate) fn for_target(
+    target: &Url,
+    get: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Named>, String> {
     let read = |name: &str| {
-        let lower = get(&name.to_ascii_lowercase());
-        lower.or_else(|| get(name)).filter(|value| !value.trim().is_empty())
+        let names = [name.to_ascii_lowercase(), name.to_owned()];
+        let mut found = names.into_iter().filter_map(|name| get(&name).map(|value| (name, value)));
+        found.next().filter(|(_, value)| !value.trim().is_empty())
     };
     let name = if target.scheme() == "https" { "HTTPS_PROXY" } else { "HTTP_PROXY" };
-    let Some(value) = read(name) else { return Ok(None) };
+    let Some((variable, value)) = read(name) else { return Ok(None) };
     let host = target.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    if read("NO_PROXY").is_some_and(|list| excluded(&list, host, target.port_or_known_default())) {
+    if read("NO_PROXY").is_some_and(|(_, list)| excluded(&list, host, target.port_or_known_default())) {
         return Ok(None);
     }
     let text = if value.contains("://") { value } else { format!("http://{value}") };
     match Url::parse(&text) {
-        Ok(url) if url.scheme() == "http" && url.host_str().is_some() => Ok(Some(url)),
-        _ => {
-            Err(format!("{name} must be http://[USER:PASSWORD@]HOST[:PORT]; other proxies are not supported"))
-        }
+        Ok(url) if url.scheme() == "http" && url.host_str().is_some() => Ok(Some(Named { url, variable })),
+        _ => Err(variable),
     }
 }
 
@@ -58,7 +69,7 @@ mod tests {
         let target = Url::parse(target).unwrap();
         let get =
             |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-        for_target(&target, get).map(|url| url.map(|url| url.to_string()))
+        for_target(&target, get).map(|found| found.map(|found| found.url.to_string()))
     }
 
     #[test]
@@ -89,7 +100,10 @@ mod tests {
 
     #[test]
     fn other_kinds_of_proxy_are_refused() {
-        let error = proxy("http://h/", &[("HTTP_PROXY", "socks5://p:1")]).unwrap_err();
-        assert!(error.contains("HTTP_PROXY") && error.contains("http://"), "{error}");
+        let error = |name| proxy("http://h/", &[(name, "socks5://p:1")]).unwrap_err();
+        assert_eq!((error("HTTP_PROXY"), error("http_proxy")), ("HTTP_PROXY".into(), "http_proxy".into()));
+        // Nothing of the rule is taken for a credential.
+        let text = crate::InputError::Proxy("HTTP_PROXY".into()).to_string();
+        assert_eq!(aiperf_config::redact_text(&text), text);
     }
 }

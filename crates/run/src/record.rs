@@ -34,16 +34,30 @@ impl Recorder {
     ) -> Recorder {
         let endpoint = &config.endpoint;
         let templated = tokenizer.as_ref().filter(|_| config.tokenizer.apply_chat_template);
+        let template = templated.and_then(Tokenizer::chat_template);
+        if let Some(tokenizer) = templated
+            && endpoint.kind == EndpointKind::Chat
+            && template.is_none()
+        {
+            let why = tokenizer.chat_template_fault().unwrap_or("the tokenizer has no chat template");
+            log.info("tokens", &format!("--apply-chat-template changes nothing: {why}"));
+        }
         Recorder {
             kind: endpoint.kind,
             plan,
-            template: templated.and_then(Tokenizer::chat_template),
+            template,
             tokenizer,
             server_token_counts: endpoint.use_server_token_count,
             per_chunk_usage: endpoint.per_chunk_usage && endpoint.use_server_token_count,
             once: Once::default(),
             log,
         }
+    }
+
+    /// Whether the tokenizer has a template for such requests, and inputs are counted without it.
+    pub(crate) fn leaves_template_out(&self) -> bool {
+        let has_template = || self.tokenizer.as_ref().is_some_and(|known| known.chat_template().is_some());
+        self.kind == EndpointKind::Chat && self.template.is_none() && has_template()
     }
 
     /// Whether inputs are counted as the model's template writes them.

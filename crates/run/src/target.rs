@@ -42,15 +42,20 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
     let Some(origin) = Origin::new(&url, path) else {
         return Err(InputError::Url(aiperf_config::redact_text(url.as_str())).into());
     };
-    let proxy_url = if config.tuning.trust_environment_proxies && mock.is_none() {
+    let named = if config.tuning.trust_environment_proxies && mock.is_none() {
         proxy::for_target(&url, |name| std::env::var(name).ok()).map_err(InputError::Proxy)?
     } else {
         None
     };
-    let proxy_origin = proxy_url.as_ref().and_then(|url| Origin::new(url, ""));
+    let proxy_origin = named.as_ref().and_then(|named| Origin::new(&named.url, ""));
     let peer = proxy_origin.as_ref().unwrap_or(&origin);
-    let resolver = Resolver::new(peer, config.tuning.ip_version)
-        .map_err(|cause| StartFailure::Resolve { host: peer.host.clone(), cause })?;
+    let resolver = Resolver::new(peer, config.tuning.ip_version).map_err(|cause| {
+        let host = peer.host.clone();
+        match &named {
+            Some(named) => StartFailure::ResolveProxy { variable: named.variable.clone(), host, cause },
+            None => StartFailure::Resolve { host, cause },
+        }
+    })?;
     let tls = if origin.tls {
         let settings = TlsSettings { insecure: !config.tuning.verify_tls };
         Some(Tls::new(&origin, &settings).map_err(StartFailure::from)?)
@@ -58,7 +63,7 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
         None
     };
     let mut endpoint = with_user_info(endpoint, &url);
-    let credential = proxy_url.as_ref().and_then(basic_credential);
+    let credential = named.as_ref().and_then(|named| basic_credential(&named.url));
     let through_proxy = proxy_origin.is_some() && !origin.tls;
     if let (true, Some(value)) = (through_proxy, credential.clone()) {
         endpoint.headers.push(Header { name: "Proxy-Authorization".into(), value });
@@ -68,7 +73,11 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
     };
     let host = &origin.host_header;
     let head = HeadTemplate::new(host, &whole(&origin.path), version, &endpoint, affinity(config));
-    let proxy = proxy_origin.map(|proxy| Proxy { authority: proxy.authority(), credential });
+    let proxy = proxy_origin.zip(named).map(|(proxy, named)| Proxy {
+        authority: proxy.authority(),
+        variable: named.variable,
+        credential,
+    });
     let models = Question {
         origin: origin.clone(),
         addresses: resolver.last(),

@@ -131,6 +131,7 @@ impl Settings {
                 (!text.is_empty()).then(|| text.to_owned())
             })
         };
+        let offline = get(OFFLINE_VARIABLE).map(|text| switch(OFFLINE_VARIABLE, text)).transpose()?;
         let endpoint = get("HF_ENDPOINT").unwrap_or(HUB).trim_end_matches('/');
         Ok(Settings {
             hub: HubSettings {
@@ -143,9 +144,10 @@ impl Settings {
             },
             remote_cache: path(REMOTE_CACHE_VARIABLE)
                 .unwrap_or_else(|| expanded("~/.cache/aiperf/remote", variables)),
-            offline: [OFFLINE_VARIABLE, "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
-                .iter()
-                .any(|name| get(name).is_some_and(is_true)),
+            offline: offline.unwrap_or(false)
+                || ["HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"]
+                    .iter()
+                    .any(|name| get(name).is_some_and(is_true)),
             patience,
             variables: variables.clone(),
         })
@@ -159,6 +161,16 @@ impl Settings {
 
 fn is_true(text: &str) -> bool {
     ["1", "true", "yes", "on"].iter().any(|yes| text.eq_ignore_ascii_case(yes))
+}
+
+/// A switch of this program; those of the Hub's own client are read as it reads them.
+fn switch(name: &'static str, text: &str) -> Result<bool, Problem> {
+    let is_false = || ["0", "false", "no", "off"].iter().any(|no| text.eq_ignore_ascii_case(no));
+    match is_true(text) {
+        true => Ok(true),
+        false if is_false() => Ok(false),
+        false => Err(Problem::Setting { name, value: text.to_owned(), rule: "it must be 1 or 0" }),
+    }
 }
 
 fn seconds(name: &'static str, text: &str) -> Result<Duration, Problem> {
@@ -268,6 +280,9 @@ mod tests {
             assert!(with(&[("TRANSFORMERS_OFFLINE", text)]).offline);
         }
         assert!(!with(&[(OFFLINE_VARIABLE, "0")]).offline);
+        assert!(!with(&[(OFFLINE_VARIABLE, "Off")]).offline);
+        let bad = BTreeMap::from([(OFFLINE_VARIABLE.to_owned(), "junk".to_owned())]);
+        assert!(Settings::of(&bad).unwrap_err().to_string().contains(OFFLINE_VARIABLE));
     }
 
     #[test]

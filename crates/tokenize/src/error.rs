@@ -17,8 +17,7 @@ pub enum TokenizerError {
         "tokenizer `{name}` (revision {revision}) is not in the local Hugging Face cache; searched: {searched}. \
          It is downloaded unless HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE or \
          AIPERF_DATASET_REMOTE_OFFLINE is set: unset these, run `hf download {name} tokenizer.json`, or give \
-         --tokenizer PATH, \
-         --tokenizer builtin, or --use-server-token-count"
+         --tokenizer a PATH or `builtin`"
     )]
     NotCached {
         /// The repository.
@@ -31,8 +30,7 @@ pub enum TokenizerError {
     /// A name without an organisation that is no encoding, no path and not in the cache.
     #[error(
         "`{name}` names no tokenizer: it is no path, no built-in encoding ({known}) and no cached repository \
-         (searched: {searched}). Give --tokenizer a repository such as ORG/{name}, a path, or `builtin`, or use \
-         --use-server-token-count"
+         (searched: {searched}). Give --tokenizer a repository such as ORG/{name}, a path, or `builtin`"
     )]
     UnknownName {
         /// The name.
@@ -45,7 +43,7 @@ pub enum TokenizerError {
     /// A folder without a tokenizer.
     #[error(
         "{folder} has no tokenizer file ({READ}); {found}. Give --tokenizer a compatible \
-         repository or `builtin`, or use --use-server-token-count"
+         repository or `builtin`"
     )]
     NoTokenizerFile {
         /// The folder.
@@ -55,7 +53,7 @@ pub enum TokenizerError {
     },
     /// A file of a kind that is not read.
     #[error(
-        "{0} is no tokenizer file ({READ}); give --tokenizer such a file or its folder, a cached repository, or `builtin`, or use --use-server-token-count"
+        "{0} is no tokenizer file ({READ}); give --tokenizer such a file or its folder, a cached repository, or `builtin`"
     )]
     UnsupportedFile(PathBuf),
     /// A file that cannot be read.

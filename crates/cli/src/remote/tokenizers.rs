@@ -46,8 +46,10 @@ pub(crate) fn bring(
     if !aiperf_run::needs_tokenizer(config) {
         return Ok(());
     }
-    let brought = of_hub(environment, name, &config.tokenizer.revision, searches).map_err(|failure| {
-        Failure { text: format!("{}, or use --use-server-token-count", failure.text), ..failure }
+    let brought = of_hub(environment, name, &config.tokenizer.revision, searches);
+    let brought = brought.map_err(|failure| match aiperf_run::makes_text(config) {
+        true => failure,
+        false => Failure { text: failure.text + aiperf_run::WITHOUT_TOKENIZER, ..failure },
     })?;
     if let Some(Brought { name, commit }) = brought {
         notes.push(Note::info(format!("tokenizer {name} is used at commit {commit}")));

@@ -24,6 +24,7 @@ mod load_delivery;
 mod other_tools;
 mod own_results;
 mod progress;
+mod proxies;
 mod rankings;
 mod records;
 mod schema;

@@ -131,9 +131,17 @@ fn a_repository_without_a_tokenizer_is_an_error_that_lists_its_files() {
     let output = run(&machine, "org/code", &[]);
     assert_eq!(output.status.code(), Some(2));
     let text = stderr(&output);
-    for part in ["org/code", "tokenization_odd.py", "never run", "builtin", "--use-server-token-count"] {
+    for part in ["org/code", "tokenization_odd.py", "never run", "builtin"] {
         assert!(text.contains(part), "{text}");
     }
+    // Generated text needs a tokenizer, whoever counts.
+    assert!(!text.contains("--use-server-token-count"), "{text}");
+    let rows = machine.home.path().join("rows.jsonl");
+    fs::write(&rows, "{\"text\": \"one two\"}\n").unwrap();
+    let rows = rows.display().to_string();
+    let output = machine.profile(&["--tokenizer", "org/code", "--input-file", &rows]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("or use --use-server-token-count"), "{}", stderr(&output));
     let output = run(&machine, "org/none", &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("org/none was not found"), "{}", stderr(&output));

@@ -11,14 +11,14 @@ pub(crate) fn is_resource_error(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| limits.iter().any(|errno| errno.raw_os_error() == code))
 }
 
-/// A connection could not be made.
-pub(crate) fn connect(host: &str, error: &io::Error) -> RequestError {
-    RequestError::new(None, "ClientConnectorError", format!("Cannot connect to host {host}: {error}"))
+/// A connection could not be made to a peer, which is named with what it is: `host h:1`.
+pub(crate) fn connect(peer: &str, error: &io::Error) -> RequestError {
+    RequestError::new(None, "ClientConnectorError", format!("Cannot connect to {peer}: {error}"))
 }
 
-/// A name did not resolve.
-pub(crate) fn dns(host: &str, error: &io::Error) -> RequestError {
-    RequestError::new(None, "ClientConnectorDNSError", format!("Cannot resolve host {host}: {error}"))
+/// The name of a peer did not resolve.
+pub(crate) fn dns(peer: &str, error: &io::Error) -> RequestError {
+    RequestError::new(None, "ClientConnectorDNSError", format!("Cannot resolve {peer}: {error}"))
 }
 
 /// The TLS handshake failed.
@@ -31,7 +31,9 @@ pub(crate) fn tls(host: &str, error: &io::Error) -> RequestError {
     let plain = cause.contains("InvalidContentType");
     // Mostly made with one command for a server of one's own.
     let cause = if certificate && cause.contains("CaUsedAsEndEntity") {
-        "invalid peer certificate: it is that of an authority, used as a server's own (self-signed)"
+        "invalid peer certificate: it is that of an authority, used as a server's own (self-signed); make it with `openssl \
+         req -x509 -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:NAME …`, and name it in \
+         SSL_CERT_FILE"
             .to_owned()
     } else {
         cause
@@ -120,8 +122,8 @@ mod tests {
     fn failures_keep_the_names_that_existing_analysis_knows() {
         let refused = io::Error::from_raw_os_error(111);
         let expected = [
-            (connect("h:1", &refused), None, "ClientConnectorError"),
-            (dns("h", &refused), None, "ClientConnectorDNSError"),
+            (connect("host h:1", &refused), None, "ClientConnectorError"),
+            (dns("host h", &refused), None, "ClientConnectorDNSError"),
             (tls("h:1", &refused), None, "ClientConnectorSSLError"),
             (disconnected(), None, "ServerDisconnectedError"),
             (socket(&refused), None, "ClientOSError"),
@@ -137,7 +139,7 @@ mod tests {
             assert_eq!((error.code, error.kind.as_str()), (code, kind));
         }
         assert_eq!(
-            connect("h:1", &refused).message,
+            connect("host h:1", &refused).message,
             "Cannot connect to host h:1: Connection refused (os error 111)"
         );
     }
@@ -168,7 +170,8 @@ mod tests {
         assert_eq!(
             error.message,
             "Cannot establish TLS with h:1: invalid peer certificate: it is that of an authority, used as a server's own \
-             (self-signed) (AIPERF_HTTP_SSL_VERIFY=0 accepts any certificate)"
+             (self-signed); make it with `openssl req -x509 -addext basicConstraints=critical,CA:FALSE -addext \
+             subjectAltName=DNS:NAME …`, and name it in SSL_CERT_FILE (AIPERF_HTTP_SSL_VERIFY=0 accepts any certificate)"
         );
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::pem::{self, PemObject as _};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
 /// How far certificates are trusted.
@@ -24,6 +24,16 @@ pub enum TlsError {
          SSL_CERT_FILE to one"
     )]
     NoRoots(String),
+    /// The file that was named has no certificates to verify with.
+    #[error(
+        "SSL_CERT_FILE {file}: {cause}; name a PEM file with certificates, or unset it for those of the system"
+    )]
+    CertFile {
+        /// The file.
+        file: String,
+        /// Why not.
+        cause: String,
+    },
     /// The host cannot be the name on a certificate.
     #[error("the host of --url cannot be verified: {0}")]
     Name(String),
@@ -49,9 +59,15 @@ pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
             // A root that does not parse is skipped, as every client does: the others still verify.
             let _ = roots.add(certificate);
         }
-        if let Ok(file) = std::env::var("SSL_CERT_FILE") {
-            for certificate in CertificateDer::pem_file_iter(file).into_iter().flatten().flatten() {
+        if let Some(file) = std::env::var_os("SSL_CERT_FILE").filter(|file| !file.is_empty()) {
+            let before = roots.len();
+            let refuse = |cause: String| TlsError::CertFile { file: file.to_string_lossy().into(), cause };
+            let found = CertificateDer::pem_file_iter(&file).map_err(|error| refuse(plain(&error)))?;
+            for certificate in found.flatten() {
                 let _ = roots.add(certificate);
+            }
+            if roots.len() == before {
+                return Err(refuse("it has no certificate that can be used".into()));
             }
         }
         if roots.is_empty() {
@@ -63,6 +79,14 @@ pub(crate) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
     // HTTP/2 must never be negotiated: multiplexing changes what is measured.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+/// What kept a file from being read, without the name of the file.
+fn plain(error: &pem::Error) -> String {
+    match error {
+        pem::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// Accepts every certificate; signatures are still checked.

@@ -144,15 +144,18 @@ async fn dial(worker: &Worker, trace: &mut HttpTrace) -> Result<Connection, Requ
     let settings = &worker.settings;
     let authority = settings.origin.authority();
     // What is connected to: the proxy where there is one.
-    let peer = settings.proxy.as_ref().map_or(&authority, |proxy| &proxy.authority);
+    let peer = match &settings.proxy {
+        Some(proxy) => format!("proxy {} ({})", proxy.authority, proxy.variable),
+        None => format!("host {authority}"),
+    };
     let connecting = worker.control.underway.connecting();
     let (addresses, looked_up) =
-        settings.resolver.addresses().await.map_err(|error| errors::dns(peer, &error))?;
+        settings.resolver.addresses().await.map_err(|error| errors::dns(&peer, &error))?;
     trace.dns = looked_up;
     let from = now();
     let mut stream = settings.sockets.connect(&addresses).await.map_err(|error| {
         note_limits(worker, &error);
-        errors::connect(peer, &error)
+        errors::connect(&peer, &error)
     })?;
     let Some(tls) = &settings.tls else {
         trace.connect = Some((from, now()));
@@ -160,7 +163,7 @@ async fn dial(worker: &Worker, trace: &mut HttpTrace) -> Result<Connection, Requ
     };
     if let Some(proxy) = &settings.proxy {
         let through = tunnel(&mut stream, &authority, proxy.credential.as_ref()).await;
-        through.map_err(|error| errors::connect(peer, &error))?;
+        through.map_err(|error| errors::connect(&peer, &error))?;
     }
     let connected = now();
     // Goes on until it is secured, which may never be.

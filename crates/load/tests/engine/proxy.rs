@@ -19,7 +19,8 @@ fn through(proxy: &Server, target: &str) -> Vec<Exchange> {
     setup.settings.resolver = crate::harness::setup(proxy.addr).settings.resolver;
     setup.settings.tls = Some(Tls::new(&setup.settings.origin, &TlsSettings { insecure: true }).unwrap());
     let credential = Some(Secret::new("Basic canary"));
-    setup.settings.proxy = Some(Proxy { authority: proxy.addr.to_string(), credential });
+    setup.settings.proxy =
+        Some(Proxy { authority: proxy.addr.to_string(), variable: "HTTPS_PROXY".into(), credential });
     setup.start().run(phase(burst(1, 2), singles())).1
 }
 
@@ -80,7 +81,8 @@ fn a_refused_tunnel_says_what_the_proxy_said_and_not_the_password() {
         let exchanges = through(proxy, "localhost:9");
         assert_eq!(kind(&exchanges[0]), "ClientConnectorError");
         let message = &exchanges[0].failure.as_ref().unwrap().message;
-        assert!(message.contains(&proxy.addr.to_string()) && message.contains(expected), "{message}");
+        assert!(message.contains(&format!("proxy {} (HTTPS_PROXY)", proxy.addr)), "{message}");
+        assert!(message.contains(expected), "{message}");
         assert!(!message.contains("canary"));
     }
 }
@@ -96,7 +98,8 @@ fn plain_requests_name_the_whole_target_to_the_proxy() {
     let target = "http://far.example:81/v1/chat/completions";
     setup.settings.head =
         HeadTemplate::new("far.example:81", target, "0.1.0", &endpoint(), AffinityHeaders::default());
-    setup.settings.proxy = Some(Proxy { authority: proxy.addr.to_string(), credential: None });
+    setup.settings.proxy =
+        Some(Proxy { authority: proxy.addr.to_string(), variable: "HTTP_PROXY".into(), credential: None });
     let (_, exchanges) = setup.start().run(phase(burst(1, 1), singles()));
     assert!(exchanges[0].failure.is_none());
     let head = heads.recv().unwrap();

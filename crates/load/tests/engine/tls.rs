@@ -191,11 +191,18 @@ fn aiperf_parity_backlog_p1_22_a_certificate_that_cannot_be_trusted_is_named() {
 
 #[test]
 fn a_missing_bundle_is_said_before_anything_starts() {
-    trusting("tls::a_missing_bundle_is_said_before_anything_starts", |_| {
+    trusting("tls::a_missing_bundle_is_said_before_anything_starts", |file| {
         let setup = Setup::new("https://localhost:1", &endpoint());
-        let error = Tls::new(&setup.settings.origin, &TlsSettings::default()).err().unwrap();
-        assert!(matches!(error, TlsError::NoRoots(_)));
-        assert!(error.to_string().contains("SSL_CERT_FILE"), "{error}");
+        let error = || Tls::new(&setup.settings.origin, &TlsSettings::default()).err().unwrap();
+        let refused = |cause: &str| {
+            let error = error();
+            assert!(matches!(error, TlsError::CertFile { .. }), "{error}");
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("SSL_CERT_FILE {}: {cause}", file.display())), "{text}");
+        };
+        refused("No such file or directory");
+        std::fs::write(file, "no certificate").unwrap();
+        refused("it has no certificate that can be used");
     });
 }
 

@@ -100,6 +100,9 @@ fn failures(groups: &[ErrorGroup]) -> Option<String> {
     Some(format!("{of_them} failed with {code}{}{log}", most.error.kind))
 }
 
+const PROXY_CREDENTIALS: &str = "the proxy, and not the server, asks for credentials: put USER:PASSWORD@ before its host in \
+     HTTP_PROXY or HTTPS_PROXY";
+
 fn what_helps(error: &RequestError) -> Option<&'static str> {
     Some(match (error.code, error.kind.as_str()) {
         (Some(401 | 403), _) => "the server asks for credentials: give them with --api-key or --header",
@@ -111,6 +114,13 @@ fn what_helps(error: &RequestError) -> Option<&'static str> {
              shape them"
         }
         (Some(429 | 503), _) => "the server turns requests away: lower --concurrency or --request-rate",
+        (Some(407), _) => PROXY_CREDENTIALS,
+        (_, "ClientConnectorError") if error.message.contains("refused the tunnel: HTTP/1.1 407") => {
+            PROXY_CREDENTIALS
+        }
+        (_, "ClientConnectorError") if error.message.contains("to proxy ") => {
+            "the proxy is not to be had: correct that variable, or unset AIPERF_HTTP_TRUST_ENV to go without"
+        }
         (_, "ClientConnectorError") if error.message.contains("refused") => {
             "no server listens there: start it, or name its host and port with --url"
         }

@@ -73,12 +73,16 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
 
 /// Whether a run counts or makes tokens itself.
 pub fn needs_tokenizer(config: &RunConfig) -> bool {
-    let makes_text = match &config.dataset.source {
+    makes_text(config) || !config.endpoint.use_server_token_count
+}
+
+/// Whether a run makes its requests with a tokenizer, whoever counts their tokens.
+pub fn makes_text(config: &RunConfig) -> bool {
+    match &config.dataset.source {
         DatasetSource::Synthetic(_) => true,
         DatasetSource::File(file) => aiperf_dataset::format(file.format).makes_text,
         DatasetSource::Stored(_) => counts_while_read(config),
-    };
-    makes_text || !config.endpoint.use_server_token_count
+    }
 }
 
 /// Whether the tokens of a public data set are counted while it is read.
@@ -97,7 +101,8 @@ pub fn open_tokenizer(config: &RunConfig) -> Result<Option<Tokenizer>, InputErro
         TokenizerSource::Named(name) => {
             let options =
                 OpenOptions { revision: Some(config.tokenizer.revision.clone()), ..OpenOptions::default() };
-            Tokenizer::open(name, &options)?
+            let only_counts = !makes_text(config);
+            Tokenizer::open(name, &options).map_err(|cause| InputError::Tokenizer { cause, only_counts })?
         }
     }))
 }

@@ -94,8 +94,7 @@ fn pattern(path: &Path, settings: &Settings) -> Result<&'static str, String> {
     let said = class.map_or_else(|| "no class".to_owned(), |class| format!("the class {class}"));
     Err(format!(
         "ranks say nothing of how a text is split, and tokenizer_config.json names {said}; known are {classes}. Code \
-         of a repository is never run: give --tokenizer a compatible repository or `builtin`, or use \
-         --use-server-token-count"
+         of a repository is never run: give --tokenizer a compatible repository or `builtin`"
     ))
 }
 
