@@ -246,7 +246,10 @@ mod tests {
         values.insert(Metric::InputSequenceLength, Value::Int(550));
         recorder.record(PhaseKind::Profiling, true, &values);
         let reading = read(&[&recorder], PhaseKind::Profiling);
-        assert!(reading.distributions[0].percentiles.iter().all(|(_, value)| *value == 550.0), "{reading:?}");
+        assert!(
+            reading.distributions[0].percentiles.iter().all(|(_, value)| (*value - 550.0).abs() < 1e-9),
+            "{reading:?}"
+        );
     }
 
     #[test]

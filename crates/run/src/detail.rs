@@ -1,6 +1,7 @@
 //! Lines for those who ask: where the server is and each failed request from `debug` on, every request at `trace`. Those
 //! of requests are written where records are made, never on a network thread.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use aiperf_clock::Mono;
@@ -37,22 +38,22 @@ fn line(record: &RequestRecord) -> String {
     );
     if let Some(error) = &record.error {
         let code = error.code.map(|code| format!("{code} ")).unwrap_or_default();
-        text += &format!("{code}{} after {:.3} ms: {}", error.kind, ms(record.end), error.message);
+        let _ = write!(text, "{code}{} after {:.3} ms: {}", error.kind, ms(record.end), error.message);
         return text;
     }
     if let Some(status) = record.status {
-        text += &format!("{status}, ");
+        let _ = write!(text, "{status}, ");
     }
     if let Some(first) = record.first_content().filter(|_| !record.answer.not_streamed) {
-        text += &format!("first content after {:.3} ms, ", ms(first));
+        let _ = write!(text, "first content after {:.3} ms, ", ms(first));
     }
-    text += &format!("all after {:.3} ms", ms(record.end));
+    let _ = write!(text, "all after {:.3} ms", ms(record.end));
     if let Some(input) = record.tokens.input {
-        text += &format!(", {input} tokens in");
+        let _ = write!(text, ", {input} tokens in");
     }
     let (output, reasoning) = (record.tokens.output, record.tokens.reasoning);
     if output.is_some() || reasoning.is_some() {
-        text += &format!(", {} out", output.unwrap_or(0) + reasoning.unwrap_or(0));
+        let _ = write!(text, ", {} out", output.unwrap_or(0) + reasoning.unwrap_or(0));
     }
     text
 }

@@ -72,16 +72,12 @@ impl Named {
 
     /// A message about the data, naming them as the person did instead of by the place that they were brought to.
     pub(crate) fn told(&self, message: &str) -> String {
-        match &self.fetched {
-            Some((shown, _)) => {
-                message.replace(&*self.path.to_string_lossy(), shown.strip_suffix('/').unwrap_or(shown))
-            }
-            // What is no reference may be one that is mistyped.
-            None => {
-                let path = self.path.to_string_lossy();
-                message.replace(&*path, &redact_reference(&path))
-            }
+        let path = self.path.to_string_lossy();
+        if let Some((shown, _)) = &self.fetched {
+            return message.replace(&*path, shown.strip_suffix('/').unwrap_or(shown));
         }
+        // What is no reference may be one that is mistyped.
+        message.replace(&*path, &redact_reference(&path))
     }
 
     /// Which bytes were read, for reports: nothing where they were here all along.

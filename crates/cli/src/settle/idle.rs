@@ -70,7 +70,7 @@ fn tokenizer(idle: &mut Idle<'_>, config: &RunConfig) {
     }
     match &config.tokenizer.source {
         TokenizerSource::Builtin => {
-            idle.say("--tokenizer-revision", "the builtin tokenizer is in the binary")
+            idle.say("--tokenizer-revision", "the builtin tokenizer is in the binary");
         }
         TokenizerSource::Named(name) if Path::new(name).exists() => {
             idle.say("--tokenizer-revision", "the tokenizer is a file or a folder, which has no revisions");

@@ -67,9 +67,8 @@ fn a_spread_of_no_pause_is_told() {
 fn value(flag: &Flag) -> Option<String> {
     Some(match flag.kind {
         Kind::Switch => return None,
-        Kind::Count { .. } => "7".to_owned(),
         Kind::Number(bounds) if bounds.max < 2.0 => "0.7".to_owned(),
-        Kind::Number(_) | Kind::Seconds(_) | Kind::SecondsOrForever => "7".to_owned(),
+        Kind::Count { .. } | Kind::Number(_) | Kind::Seconds(_) | Kind::SecondsOrForever => "7".to_owned(),
         Kind::Choice => {
             let other = flag.values().find(|value| Some(*value) != flag.default);
             other.or(flag.default).unwrap_or_default().to_owned()

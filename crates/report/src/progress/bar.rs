@@ -34,25 +34,20 @@ pub(super) fn line(snapshot: &Snapshot<'_>, percent: f64, palette: Palette) -> S
     let full = (percent / 100.0 * WIDTH as f64) as usize;
     let bar = format!("{}{}", "█".repeat(full), " ".repeat(WIDTH - full));
     let bar = palette.paint(style, &bar);
-    match snapshot.total {
-        Some(total) => format!(
-            "{name}: {}/{total} |{bar}| {percent:.0}% [{}<{}]",
-            snapshot.done,
-            clock(snapshot.elapsed),
-            if percent > 0.0 {
-                clock(snapshot.elapsed.mul_f64((100.0 - percent) / percent))
-            } else {
-                "?".to_owned()
-            }
-        ),
-        None => {
-            let failed = match snapshot.failed {
-                0 => String::new(),
-                failed => format!(", {} failed", count(failed)),
-            };
-            format!("{name}: {percent:.0}% |{bar}| {} done{failed}", count(snapshot.done))
-        }
+    if let Some(total) = snapshot.total {
+        let left = if percent > 0.0 {
+            clock(snapshot.elapsed.mul_f64((100.0 - percent) / percent))
+        } else {
+            "?".to_owned()
+        };
+        let elapsed = clock(snapshot.elapsed);
+        return format!("{name}: {}/{total} |{bar}| {percent:.0}% [{elapsed}<{left}]", snapshot.done);
     }
+    let failed = match snapshot.failed {
+        0 => String::new(),
+        failed => format!(", {} failed", count(failed)),
+    };
+    format!("{name}: {percent:.0}% |{bar}| {} done{failed}", count(snapshot.done))
 }
 
 /// `MM:SS`, with hours in front when there are any.
