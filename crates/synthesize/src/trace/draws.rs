@@ -3,7 +3,7 @@
 use aiperf_tokenize::seed::{Stream, stream, unit};
 use rand_distr::{Distribution, Exp1, Gamma};
 
-use super::{Arrivals, LONGEST, Length, Shape};
+use super::{Arrivals, LONGEST, Length, Seen, Shape};
 use crate::Zipf;
 use crate::draw::standard_normal;
 
@@ -20,27 +20,30 @@ pub(super) struct Scales {
 }
 
 impl Scales {
-    pub(super) fn of(shape: &Shape) -> Scales {
+    pub(super) fn of(shape: &Shape, seen: &mut Seen<'_>) -> Scales {
         Scales {
-            gap_ms: gap_ms(shape),
-            input: factor(shape, &shape.input, "trace.input"),
-            output: factor(shape, &shape.output, "trace.output"),
+            gap_ms: gap_ms(shape, seen),
+            input: factor(shape, &shape.input, "trace.input", seen),
+            output: factor(shape, &shape.output, "trace.output", seen),
         }
     }
 }
 
 /// With the sum of the gaps known, their mean can be exact.
-fn gap_ms(shape: &Shape) -> f64 {
+fn gap_ms(shape: &Shape, seen: &mut Seen<'_>) -> f64 {
     let mean = 1000.0 / shape.rate;
     if shape.arrivals == Arrivals::Constant || shape.requests < 2 {
         return mean;
     }
     let mut arrivals = Process::new(shape);
-    let level = (1..shape.requests).fold(0.0, |_, number| arrivals.level(number));
+    let level = (1..shape.requests).fold(0.0, |_, number| {
+        seen.draw();
+        arrivals.level(number)
+    });
     if level > 0.0 { mean * (shape.requests - 1) as f64 / level } else { mean }
 }
 
-fn factor(shape: &Shape, length: &Length, name: &str) -> f64 {
+fn factor(shape: &Shape, length: &Length, name: &str, seen: &mut Seen<'_>) -> f64 {
     if matches!(length, Length::Normal { stddev, .. } if *stddev <= 0.0) {
         return 1.0;
     }
@@ -48,7 +51,11 @@ fn factor(shape: &Shape, length: &Length, name: &str) -> f64 {
     // Rounding, the least length of 1 and the greatest one bend the mean a little; a few steps make up for it.
     for _ in 0..6 {
         let mut stream = stream(shape.seed, name);
-        let sum: u64 = (0..shape.requests).map(|_| tokens(raw(length, &mut stream), factor)).sum();
+        let mut draw = |_| {
+            seen.draw();
+            tokens(raw(length, &mut stream), factor)
+        };
+        let sum: u64 = (0..shape.requests).map(&mut draw).sum();
         let off = length.mean() / (sum as f64 / shape.requests as f64);
         if (off - 1.0).abs() < NEAR {
             break;

@@ -162,18 +162,37 @@ pub struct TraceSynthesis {
     mode: Mode,
 }
 
+/// Draws that were looked at, and who is told.
+struct Seen<'p> {
+    draws: u64,
+    progress: &'p mut dyn FnMut(u64),
+}
+
+impl Seen<'_> {
+    /// One more. Being told of each would take longer than looking at it.
+    fn draw(&mut self) {
+        self.draws += 1;
+        if self.draws.is_multiple_of(1024) {
+            (self.progress)(self.draws);
+        }
+    }
+}
+
 impl TraceSynthesis {
-    /// Checks the figures and learns what the draws come to.
-    pub fn new(shape: Shape) -> Result<TraceSynthesis, TraceError> {
+    /// Checks the figures and learns what the draws come to. `progress` is told now and then how many were looked at: each
+    /// row takes several.
+    pub fn new(shape: Shape, progress: &mut dyn FnMut(u64)) -> Result<TraceSynthesis, TraceError> {
         check(&shape)?;
-        let scales = Scales::of(&shape);
+        let mut seen = Seen { draws: 0, progress };
+        let scales = Scales::of(&shape, &mut seen);
         let size = u64::from(shape.block_size);
-        let plan = |mode: Mode| {
+        let mut plan = |mode: Mode| {
             let mut leader = Leader::new(&shape, mode);
             let mut longest = 0;
             for row in Draws::new(&shape, scales) {
                 longest = longest.max(row.input / size);
                 leader.lead(&row, row.input.div_ceil(size), row.input / size);
+                seen.draw();
             }
             (leader.blocks, leader.reuse(), longest)
         };

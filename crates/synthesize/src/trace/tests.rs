@@ -30,7 +30,10 @@ struct Made {
 
 fn made(shape: &Shape) -> Made {
     let mut bytes = Vec::new();
-    let totals = TraceSynthesis::new(shape.clone()).unwrap().write(&mut bytes, &mut |_| {}).unwrap();
+    let mut seen = 0;
+    let synthesis = TraceSynthesis::new(shape.clone(), &mut |draws| seen = draws).unwrap();
+    assert!(seen + 1024 > 2 * shape.requests, "all are looked at twice");
+    let totals = synthesis.write(&mut bytes, &mut |_| {}).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let number = |key: &str| rows.iter().map(|row| row[key].as_u64().unwrap()).collect();
@@ -153,13 +156,13 @@ fn shares_differ_from_row_to_row() {
 #[test]
 fn a_reuse_out_of_reach_is_refused_with_the_highest() {
     let shape = Shape { requests: 100, reuse: 0.95, ..shape() };
-    let Err(error) = TraceSynthesis::new(shape.clone()) else { panic!("must be refused") };
+    let Err(error) = TraceSynthesis::new(shape.clone(), &mut |_| {}) else { panic!("must be refused") };
     let TraceError::Reuse { highest, .. } = &error else { panic!("{error}") };
     assert!(error.to_string().contains(&format!("highest is {highest};")), "{error}");
     let reached = made(&Shape { reuse: *highest, ..shape.clone() });
     assert!((reuse(&reached.ids) - highest).abs() < 0.02);
     let short = Shape { input: Length::Normal { mean: 100.0, stddev: 0.0 }, ..shape };
-    assert!(matches!(TraceSynthesis::new(short), Err(TraceError::Reuse { highest: 0.0, .. })));
+    assert!(matches!(TraceSynthesis::new(short, &mut |_| {}), Err(TraceError::Reuse { highest: 0.0, .. })));
 }
 
 #[test]
@@ -178,7 +181,7 @@ fn figures_out_of_range_name_their_flag() {
         (Shape { zipf_alpha: -1.0, ..shape() }, "--zipf-alpha"),
         (Shape { block_size: 0, ..shape() }, "--block-size"),
     ] {
-        let Err(error) = TraceSynthesis::new(shape) else { panic!("{flag} must be refused") };
+        let Err(error) = TraceSynthesis::new(shape, &mut |_| {}) else { panic!("{flag} must be refused") };
         assert!(error.to_string().starts_with(flag), "{error}");
     }
 }
@@ -197,7 +200,7 @@ proptest! {
             input: Length::Normal { mean: average, stddev: average * spread },
             ..shape()
         };
-        match TraceSynthesis::new(shape.clone()) {
+        match TraceSynthesis::new(shape.clone(), &mut |_| {}) {
             Err(TraceError::Reuse { highest, .. }) => prop_assert!(highest <= wanted),
             Err(error) => prop_assert!(false, "{}", error),
             Ok(_) => {

@@ -118,7 +118,11 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
         output::may_write(matches, Path::new(output))?;
     }
     let requests = shape.requests;
-    let synthesis = TraceSynthesis::new(shape).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut patience = print::patience();
+    let mut progress = |done| patience.tell(done, 0, "draws looked at");
+    let synthesis =
+        TraceSynthesis::new(shape, &mut progress).map_err(|error| Failure::usage(error.to_string()))?;
+    drop(patience);
     let broken = |error: &io::Error| output::broken(output, error);
     let mut patience = print::patience();
     let mut progress = |done| patience.tell(done, requests, "rows");
