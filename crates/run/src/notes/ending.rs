@@ -92,12 +92,13 @@ fn failures(groups: &[ErrorGroup]) -> Option<String> {
         (count, all) => format!("{count} of {all}"),
     };
     let code = most.error.code.map(|code| format!("{code} ")).unwrap_or_default();
-    let log = if most.error.code.is_some_and(|code| code >= 500) {
-        ": the log of the server may say why"
-    } else {
-        ""
+    let why = match most.error.code {
+        Some(500..) => ": the log of the server may say why".to_owned(),
+        Some(_) => String::new(),
+        // What the client says of a failure is one line.
+        None => format!(": {}", most.error.message),
     };
-    Some(format!("{of_them} failed with {code}{}{log}", most.error.kind))
+    Some(format!("{of_them} failed with {code}{}{why}", most.error.kind))
 }
 
 const PROXY_CREDENTIALS: &str = "the proxy, and not the server, asks for credentials: put USER:PASSWORD@ before its host in \
@@ -181,7 +182,10 @@ mod tests {
         let named = "failed with 500 Internal Server Error: the log of the server may say why";
         assert_eq!(why(std::slice::from_ref(&failed)), format!("all 10 {named}"));
         assert_eq!(why(&[failed, group(None, "ClientOSError", 2)]), format!("10 of 12 {named}"));
-        assert_eq!(why(&[group(None, "ClientOSError", 1)]), "the only one failed with ClientOSError");
+        assert_eq!(
+            why(&[group(None, "ClientOSError", 1)]),
+            "the only one failed with ClientOSError: Connection refused"
+        );
         assert_eq!(no_success(None, &phase()), "no request succeeded: the run has failed (exit code 1)");
     }
 
