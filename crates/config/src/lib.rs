@@ -11,6 +11,7 @@ mod format;
 mod known_key;
 mod lengths;
 mod media;
+mod mistyped;
 mod parameter;
 mod phase;
 mod redact;
@@ -38,6 +39,7 @@ pub use media::{
     AudioFormat, ImageFormat, ImageSampling, ImageSource, SyntheticAudio, SyntheticImages, SyntheticMedia,
     SyntheticVideo, VideoContainer, VideoKind, VideoSound,
 };
+pub use mistyped::meant_reference;
 pub use phase::{Arrival, Cancellation, FixedSchedule, LoadMode, PhaseConfig, RampTimes, StopRule};
 pub use redact::{
     begins_like_reference, is_url_with_secret, redact_known, redact_path, redact_reference, redact_text,

@@ -4,11 +4,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What to do about a path where there is nothing. Where standard input is meant, that it is not read.
-pub fn check_the_path(path: &Path) -> &'static str {
+pub fn check_the_path(path: &Path) -> String {
     if path == Path::new("-") {
-        "standard input is not read, for data is read more than once: save it to a file and name that"
+        "standard input is not read, for data is read more than once: save it to a file and name that".into()
+    } else if let Some(reference) = path.to_str().and_then(aiperf_config::meant_reference) {
+        format!("did you mean {reference}?")
     } else {
-        "check the path: a relative one starts at the working directory"
+        "check the path: a relative one starts at the working directory".into()
     }
 }
 

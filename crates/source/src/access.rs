@@ -279,7 +279,7 @@ async fn without_manifest<P: Protocol>(
         let such_as = if ready.is_empty() { String::new() } else { format!(", e.g. {},", ready.join(", ")) };
         return Err(no_manifest(
             ", and no parquet files",
-            &format!("Point at one file of it{such_as} or ask the publisher for an aiperf.json"),
+            &format!("Point at one file of it{such_as} or {}", protocol.way_to_a_manifest()),
         ));
     };
     notes.extend(found_notes);

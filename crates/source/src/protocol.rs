@@ -119,6 +119,11 @@ pub(crate) trait Protocol {
         false
     }
 
+    /// Who has a manifest for a folder without one, or how it is made.
+    fn way_to_a_manifest(&self) -> String {
+        "ask the publisher for an aiperf.json".into()
+    }
+
     /// Whether a folder may go without a manifest when it has a Parquet layout.
     fn knows_layouts(&self) -> bool {
         false

@@ -372,7 +372,7 @@ fn local_path(typed: &Typed, text: &str, declared: Option<FileFormat>) -> Result
                 Some(format) => format!("{name} {text} ({}): it does not exist", format.name()),
                 None => format!("{name} {text}: it does not exist"),
             },
-            fix: Some(aiperf_dataset::check_the_path(&path).into()),
+            fix: Some(aiperf_dataset::check_the_path(&path)),
         },
         _ => UsageError::Input { what: format!("{name} {text}: cannot read it: {error}"), fix: None },
     })?;

@@ -175,13 +175,24 @@ fn resolve_shows_what_would_run_and_reads_no_data() {
     let text = stdout(&output);
     assert!(text.contains("fixed schedule   yes") && text.contains("mooncake_trace (by manifest)"), "{text}");
     assert!(text.contains(" (the newest)\n"), "{text}");
+    hub.change("org/trace", |repo| repo.commit("v1.0", &[("trace.jsonl", TRACE)]));
+    let text = stdout(&machine.aiperf(&["dataset", "resolve", "hf://org/trace@v1.0/trace.jsonl"]));
+    assert!(text.contains(" (what v1.0 names now)\n"), "{text}");
+    let text = stderr(&machine.aiperf(&["dataset", "resolve", "hf:/org/trace"]));
+    assert!(text.contains("Write hf://org/trace, if that is meant"), "{text}");
+    let text = stderr(&machine.profile(&["--input-file", "hf//org/trace"]));
+    assert!(text.contains("did you mean hf://org/trace?"), "{text}");
+    std::fs::create_dir_all(machine.home.path().join("bare")).unwrap();
+    std::fs::write(machine.home.path().join("bare/x.jsonl"), TRACE).unwrap();
+    let text = stderr(&machine.aiperf(&["dataset", "resolve", "bare"]));
+    assert!(text.contains("aiperf.json that `aiperf dataset publish-check` suggests"), "{text}");
     let local = machine.home.path().join("x.jsonl");
     std::fs::write(&local, TRACE).unwrap();
     let output = machine.aiperf(&["dataset", "resolve", "x.jsonl", "--json"]);
     let shown: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!((&shown["resolved_version"], &shown["format"]), (&Value::Null, &Value::Null));
     let text = stdout(&machine.aiperf(&["dataset", "resolve", "x.jsonl"]));
-    assert!(text.contains("\nversion          none\n"), "{text}");
+    assert!(text.contains("\nversion          none (local)\n"), "{text}");
 }
 
 #[test]

@@ -28,7 +28,10 @@ impl LocalSource {
         let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Problem::NotFound {
                 what: shown(path),
-                fix: "Check the path: a relative one starts at the working directory".into(),
+                fix: match path.to_str().and_then(aiperf_config::meant_reference) {
+                    Some(reference) => format!("Write {reference}, if that is meant"),
+                    None => "Check the path: a relative one starts at the working directory".into(),
+                },
             },
             _ => cannot_read(path, &error),
         })?;
@@ -171,6 +174,10 @@ impl Protocol for LocalSource {
             (None, []) => self.root.clone(),
         };
         (None, shown(&path))
+    }
+
+    fn way_to_a_manifest(&self) -> String {
+        "take the aiperf.json that `aiperf dataset publish-check` suggests for this folder".into()
     }
 
     fn knows_layouts(&self) -> bool {

@@ -58,8 +58,11 @@ pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -
     let version = match (&plan.version, &plan.reference) {
         (Some(version), _) if plan.pinned => format!("{version} (named by the reference)"),
         (Some(version), _) if plan.offline => format!("{version} (the newest in the cache)"),
+        (Some(version), Reference::Hub(hub)) if hub.revision.is_some() => {
+            format!("{version} (what {} names now)", hub.revision.as_deref().unwrap_or_default())
+        }
         (Some(version), _) => format!("{version} (the newest)"),
-        (None, Reference::Local(_)) => "none".into(),
+        (None, Reference::Local(_)) => "none (local)".into(),
         (None, _) => "none: it is downloaded again on every run".into(),
     };
     line("version", &version);
