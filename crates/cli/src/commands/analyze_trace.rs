@@ -11,6 +11,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::input;
 use super::input::own_flags;
+use super::interrupt::EndsAtOnce;
 use super::output;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
@@ -76,6 +77,7 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
     let environment = Environment::of_process();
     let tokenizer = text("tokenizer").map(|name| tokenizers::open(&environment, name)).transpose()?;
     let named = Named::bring(path, declared, &environment)?;
+    let ends = EndsAtOnce::new(named.leftover());
     let failed_at = |error: &DatasetError| failed(named.told(&own_flags(&error.to_string())));
     let asked = matches.get_one::<u32>("block-size").copied().or(named.block_size);
     let file = input::file(named.path(), named.format, asked, &columns).map_err(|error| failed_at(&error))?;
@@ -115,6 +117,7 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
         format!("{report:#}\n")
     };
     print::out(&if text("format") == Some("json") { as_json() } else { render(&analysis) });
+    drop(ends);
     if let Some(output) = output {
         let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
         folder

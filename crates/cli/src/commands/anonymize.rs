@@ -18,7 +18,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::value::RawValue;
 
 use super::input;
-use super::interrupt::Interrupt;
+use super::interrupt::{EndsAtOnce, Interrupt};
 use super::output::{self, STDOUT};
 use super::whole::whole_u32;
 use crate::environment::Environment;
@@ -109,6 +109,7 @@ fn write(
     environment: &Environment,
 ) -> Result<(), Failure> {
     let (path, declared) = (named.path(), named.format);
+    let ends = EndsAtOnce::new(named.leftover());
     let source = if declared.is_none() && RawRecords::fits(path) {
         Source::Raw(RawRecords::open(path).map_err(|error| unreadable(path, &error))?)
     } else if let Some(raw) = RawRecords::in_folder(path).filter(|_| declared.is_none()) {
@@ -136,6 +137,8 @@ fn write(
     let (interrupt, mut file) = if output == STDOUT {
         (None, None)
     } else {
+        // From now on there is something to take away.
+        drop(ends);
         let interrupt = Interrupt::new();
         (Some(interrupt), Some(AtomicFile::create(output).map_err(|error| broken(&error))?))
     };

@@ -10,6 +10,7 @@ use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
 use super::input;
+use super::interrupt::EndsAtOnce;
 use super::whole::whole_u32;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
@@ -87,6 +88,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
             return asked.cannot_read(&Validation::unread(declared, &message), &message, None, status);
         }
     };
+    let _ends = EndsAtOnce::new(named.leftover());
     asked.check(&named)
 }
 

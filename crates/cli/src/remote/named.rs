@@ -70,6 +70,12 @@ impl Named {
         &self.path
     }
 
+    /// What of this machine is gone with this value.
+    pub(crate) fn leftover(&self) -> Option<PathBuf> {
+        let (_, fetched) = self.fetched.as_ref()?;
+        fetched.view.directory().map(Path::to_owned)
+    }
+
     /// A message about the data, naming them as the person did instead of by the place that they were brought to.
     pub(crate) fn told(&self, message: &str) -> String {
         let path = self.path.to_string_lossy();

@@ -41,7 +41,7 @@ impl Drop for Directory {
 pub(crate) struct View {
     path: PathBuf,
     /// Holds the links of a folder.
-    _directory: Option<Directory>,
+    directory: Option<Directory>,
 }
 
 impl View {
@@ -49,7 +49,7 @@ impl View {
     /// never read as it lies, because other files may lie there, too.
     pub(super) fn of(local: &Local) -> io::Result<View> {
         match local.files.as_slice() {
-            [file] if !local.folder => Ok(View { path: file.path.clone(), _directory: None }),
+            [file] if !local.folder => Ok(View { path: file.path.clone(), directory: None }),
             files => {
                 let directory = directory()?;
                 for file in files {
@@ -59,12 +59,17 @@ impl View {
                     }
                     symlink(std::path::absolute(&file.path)?, link)?;
                 }
-                Ok(View { path: directory.path().to_owned(), _directory: Some(directory) })
+                Ok(View { path: directory.path().to_owned(), directory: Some(directory) })
             }
         }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The directory that is gone with this value, where there is one.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.directory.as_ref().map(Directory::path)
     }
 }

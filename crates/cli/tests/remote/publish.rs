@@ -462,3 +462,37 @@ fn a_device_is_no_data_and_is_not_to_be_deleted() {
     assert!(said.contains("it is a pipe or a device") && said.contains("Save it to a file"), "{said}");
     assert!(!said.contains("delete") && !said.contains("download"), "{said}");
 }
+
+#[test]
+fn a_check_ends_at_the_first_signal() {
+    let set = Set::new(&[
+        ("aiperf.json", &manifest(&json!({"path": "x.jsonl", "sha256": "b".repeat(64)}))),
+        ("x.jsonl", TRACE),
+    ]);
+    // Nobody lives to see the digest of its zeros.
+    std::fs::File::options().write(true).open(set.folder.join("x.jsonl")).unwrap().set_len(1 << 42).unwrap();
+    for signal in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let child = set.machine.start(&["dataset", "publish-check", "set"]);
+        listens(&child);
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert_eq!(stderr(&output), "error: interrupted; nothing was left behind\n");
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+/// Waits until a program catches Ctrl-C.
+fn listens(child: &std::process::Child) {
+    let is_caught = |status: String| {
+        let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        Some(u64::from_str_radix(line.trim(), 16).ok()? & (1 << 1) != 0)
+    };
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        if is_caught(status) == Some(true) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}

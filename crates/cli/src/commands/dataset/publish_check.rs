@@ -10,6 +10,7 @@ use aiperf_source::{Ask, Plan, Problem, Reference, SourceError, is_parquet, is_s
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 
+use crate::commands::interrupt::EndsAtOnce;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::{print, remote};
@@ -51,6 +52,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
         ));
         return ExitStatus::Usage;
     }
+    let _ends = EndsAtOnce::new(None);
     let checked = check(directory, given("endpoint"), matches.get_flag("all"));
     let ok = !checked.findings.iter().any(|finding| finding.level == Level::Error);
     if matches.get_flag("json") {
