@@ -4,6 +4,7 @@ mod answers;
 pub(crate) mod client;
 mod credentials;
 mod place;
+mod process;
 mod profiles;
 mod sign_on;
 pub(crate) mod xml;

@@ -103,6 +103,19 @@ fn a_program_of_a_profile_is_run_with_its_quotes() {
     assert_eq!(key(&machine(&store, &[("config", config)]), &store), "PROCESSKEY");
 }
 
+/// As every AWS tool runs it, whatever else the file holds.
+#[test]
+fn quotes_of_a_program_and_sections_that_are_broken_do_no_harm() {
+    let store = store();
+    let config = "[profile broken\nregion\n=\n[]\n\u{fe}= [\n[default]\ncredential_process = sh -c \"printf '%s' \
+                  '{\\\"Version\\\":1,\\\"AccessKeyId\\\":\\\"PROCESSKEY\\\",\\\"SecretAccessKey\\\":\\\"s\\\"}'\"\n\
+                  [profile keys]\naws_access_key_id = PROFILEKEY\naws_secret_access_key = s\n";
+    let mut machine = machine(&store, &[("config", config)]);
+    assert_eq!(key(&machine, &store), "PROCESSKEY");
+    machine.set("AWS_PROFILE", "keys");
+    assert_eq!(key(&machine, &store), "PROFILEKEY");
+}
+
 #[test]
 fn a_profile_may_assume_a_role_from_another_profile() {
     let (store, sts) = (store(), sts());
@@ -317,5 +330,34 @@ fn what_is_set_up_and_gives_nothing_is_named() {
     ] {
         let error = refused(variables);
         assert!(error.contains(what) && error.contains(fix) && !error.contains("canary"), "{error}");
+    }
+}
+
+#[test]
+fn why_a_profile_gives_nothing_is_told() {
+    let store = store();
+    store.fault(|_| Some(aiperf_test_servers::s3::error(403, "AccessDenied")));
+    let config = "[profile failing]\ncredential_process = sh -c 'echo canary; exit 3'\n\
+                  [profile absent]\ncredential_process = no-such-program-here\n\
+                  [profile talking]\ncredential_process = echo canary\n\
+                  [profile half]\naws_access_key_id = canary\n\
+                  [profile other]\naws_secret_access_key = canary\n\
+                  [profile lost]\nrole_arn = r\nsource_profile = nowhere\n\
+                  [profile loop]\nrole_arn = r\nsource_profile = pool\n\
+                  [profile pool]\nrole_arn = r\nsource_profile = loop\n";
+    for (profile, why) in [
+        ("failing", "The credential_process of profile \"failing\" ended with exit code 3. "),
+        ("absent", "The credential_process of profile \"absent\" names a program that is not there. "),
+        ("talking", "The credential_process of profile \"talking\" printed no JSON object"),
+        ("half", "The profile \"half\" has aws_access_key_id and no aws_secret_access_key. "),
+        ("other", "The profile \"other\" has aws_secret_access_key and no aws_access_key_id. "),
+        ("lost", "The source_profile \"nowhere\" of profile \"lost\" is in neither file. "),
+        ("loop", "The profiles that are named as a source lead to no keys: they name each other. "),
+    ] {
+        let mut machine = machine(&store, &[("config", config)]);
+        machine.set("AWS_PROFILE", profile);
+        let error = machine.access("s3://traces/x.jsonl", &with()).unwrap_err().to_string();
+        assert!(error.contains(why) && !error.contains("canary"), "{profile}: {error}");
+        assert!(!error.contains("Grant"), "{error}");
     }
 }

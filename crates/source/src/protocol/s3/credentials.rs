@@ -9,14 +9,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqsign_aws_v4::{
     AssumeRoleCredentialProvider, AssumeRoleWithWebIdentityCredentialProvider, Credential,
-    ECSCredentialProvider, EnvCredentialProvider, IMDSv2CredentialProvider, ProcessCredentialProvider,
-    ProfileCredentialProvider, RequestSigner, StaticCredentialProvider,
+    ECSCredentialProvider, EnvCredentialProvider, IMDSv2CredentialProvider, RequestSigner,
+    StaticCredentialProvider,
 };
 use reqsign_core::{
-    CommandExecute, CommandOutput, Context, Error, FileRead, HttpSend, ProvideCredential, Signer,
-    SigningCredential, StaticEnv,
+    Context, Error, FileRead, HttpSend, ProvideCredential, Signer, SigningCredential, StaticEnv,
 };
 
+use super::process;
 use super::profiles::Profiles;
 use super::sign_on::SignOn;
 use crate::http::cause;
@@ -25,7 +25,9 @@ use crate::settings::Settings;
 /// Profiles that name each other as their source: not deeper than this.
 const DEEPEST: u32 = 5;
 /// Of any answer with credentials.
-const MOST_BYTES: usize = 1 << 20;
+pub(super) const MOST_BYTES: usize = 1 << 20;
+const ACCESS_KEY: &str = "aws_access_key_id";
+const SECRET_KEY: &str = "aws_secret_access_key";
 /// The services of an instance or a container answer at once, or are not there.
 const NEAR: Duration = Duration::from_secs(2);
 
@@ -61,8 +63,12 @@ pub(crate) struct Credentials {
     region: String,
     /// In the place of the service that renews the tokens of a single sign-on.
     oidc: Option<String>,
+    /// For programs.
+    envs: HashMap<String, String>,
     /// The profile whose single sign-on gave nothing.
     signed_out: OnceLock<String>,
+    /// Why a profile gave nothing: the first fault that was met.
+    fault: OnceLock<String>,
     found: tokio::sync::Mutex<Sought>,
 }
 
@@ -90,18 +96,20 @@ impl Credentials {
         let oidc = profiles.endpoint(settings, "sso_oidc").map(str::to_owned);
         let files = Files::default();
         let env = StaticEnv { home_dir: settings.variable("HOME").map(Into::into), envs: envs.clone() };
-        let context = Context::new()
-            .with_env(env)
-            .with_file_read(files.clone())
-            .with_http_send(Asks { client, sts, headers: settings.patience.headers })
-            .with_command_execute(Commands { envs });
+        let context = Context::new().with_env(env).with_file_read(files.clone()).with_http_send(Asks {
+            client,
+            sts,
+            headers: settings.patience.headers,
+        });
         Credentials {
             context,
+            envs,
             files,
             profiles,
             region: region.to_owned(),
             oidc,
             signed_out: OnceLock::new(),
+            fault: OnceLock::new(),
             found: tokio::sync::Mutex::default(),
         }
     }
@@ -123,16 +131,18 @@ impl Credentials {
     pub(crate) fn nobody(&self) -> Who {
         let set = |name: &str| self.context.env_var(name).is_some();
         let profile = self.profiles.chosen.as_str();
-        let of_profile = ["role_arn", "sso_start_url", "sso_session", "credential_process"]
-            .iter()
-            .any(|key| self.profiles.own(key).is_some());
+        let of_profile =
+            ["role_arn", "sso_start_url", "sso_session", "credential_process", ACCESS_KEY, SECRET_KEY]
+                .iter()
+                .any(|key| self.profiles.own(key).is_some());
         // Each with the next step.
         let mut fruitless = Vec::new();
         if of_profile || self.profiles.is_named {
             let advice = if let Some(profile) = self.signed_out.get() {
                 format!("Sign in with `aws sso login --profile {profile}`, and run again")
             } else if self.profiles.knows(profile) {
-                format!("See with `aws sts get-caller-identity --profile {profile}` why it gives none")
+                let why = self.fault.get().map(|fault| format!("{fault}. ")).unwrap_or_default();
+                format!("{why}See with `aws sts get-caller-identity --profile {profile}` why it gives none")
             } else {
                 format!(
                     "Check AWS_PROFILE: no profile \"{profile}\" is in ~/.aws/config or ~/.aws/credentials"
@@ -207,6 +217,9 @@ impl Credentials {
     /// A profile: the role that it assumes, its keys, its single sign-on, or the program that it names.
     async fn of_profile(&self, profile: &str, depth: u32) -> Option<Credential> {
         if depth > DEEPEST {
+            self.failed(
+                "The profiles that are named as a source lead to no keys: they name each other".into(),
+            );
             return None;
         }
         if let Some(role) = self.profiles.get(profile, "role_arn")
@@ -214,13 +227,45 @@ impl Credentials {
         {
             return Some(credential);
         }
-        if let Some(credential) = self.ask(&ProfileCredentialProvider::new().with_profile(profile)).await {
+        if let Some(credential) = self.keys_of(profile) {
             return Some(credential);
         }
         if let Some(credential) = self.of_sign_on(profile).await {
             return Some(credential);
         }
-        self.ask(&ProcessCredentialProvider::new().with_profile(profile)).await
+        let line = self.profiles.get(profile, "credential_process")?;
+        match process::keys(line, self.envs.clone()).await {
+            Ok(credential) => Some(credential),
+            Err(fault) => {
+                self.failed(format!("The credential_process of profile \"{profile}\" {fault}"));
+                None
+            }
+        }
+    }
+
+    /// The keys that stand in a profile.
+    fn keys_of(&self, profile: &str) -> Option<Credential> {
+        let get = |key: &str| self.profiles.get(profile, key).map(str::to_owned);
+        match (get(ACCESS_KEY), get(SECRET_KEY)) {
+            (Some(access_key_id), Some(secret_access_key)) => Some(Credential {
+                access_key_id,
+                secret_access_key,
+                session_token: get("aws_session_token").or_else(|| get("aws_security_token")),
+                expires_in: None,
+            }),
+            (None, None) => None,
+            (has_id, _) => {
+                let (has, lacks) =
+                    if has_id.is_some() { (ACCESS_KEY, SECRET_KEY) } else { (SECRET_KEY, ACCESS_KEY) };
+                self.failed(format!("The profile \"{profile}\" has {has} and no {lacks}"));
+                None
+            }
+        }
+    }
+
+    /// Keeps why a profile gives nothing.
+    fn failed(&self, fault: String) {
+        let _ = self.fault.set(fault);
     }
 
     /// The single sign-on of a profile, whose token is renewed where it has ended.
@@ -248,8 +293,12 @@ impl Credentials {
         }
         let base = match (get("source_profile"), get("credential_source")) {
             // A profile that is its own source has the keys beside the role.
-            (Some(source), _) if source == profile => {
-                self.ask(&ProfileCredentialProvider::new().with_profile(profile)).await?
+            (Some(source), _) if source == profile => self.keys_of(profile)?,
+            (Some(source), _) if !self.profiles.knows(source) => {
+                self.failed(format!(
+                    "The source_profile \"{source}\" of profile \"{profile}\" is in neither file"
+                ));
+                return None;
             }
             (Some(source), _) => self.of_profile(source, depth + 1).await?,
             (None, Some("Environment")) => self.ask(&EnvCredentialProvider::new()).await?,
@@ -270,7 +319,13 @@ impl Credentials {
         if let Some(id) = get("external_id") {
             provider = provider.with_external_id(id.to_owned());
         }
-        self.ask(&provider).await
+        let given = self.ask(&provider).await;
+        if given.is_none() {
+            self.failed(format!(
+                "STS did not give the role of profile \"{profile}\" to whom its source names"
+            ));
+        }
+        given
     }
 }
 
@@ -356,35 +411,5 @@ impl HttpSend for Asks {
             Ok(result) => result,
             Err(_) => Err(failed("no answer in time".into())),
         }
-    }
-}
-
-/// Programs that a profile names.
-struct Commands {
-    envs: HashMap<String, String>,
-}
-
-impl fmt::Debug for Commands {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Commands")
-    }
-}
-
-impl CommandExecute for Commands {
-    async fn command_execute(&self, program: &str, args: &[&str]) -> reqsign_core::Result<CommandOutput> {
-        // The line was taken apart at its spaces; a shell reads its quotes again.
-        let line = std::iter::once(program).chain(args.iter().copied()).collect::<Vec<_>>().join(" ");
-        let envs = self.envs.clone();
-        let run = move || std::process::Command::new("sh").arg("-c").arg(line).envs(envs).output();
-        let failed = |what: String| Error::unexpected(what);
-        let output = tokio::task::spawn_blocking(run)
-            .await
-            .map_err(|_| failed("the program could not be started".into()))?
-            .map_err(|error| failed(error.kind().to_string()))?;
-        Ok(CommandOutput {
-            status: output.status.code().unwrap_or(-1),
-            stdout: output.stdout,
-            stderr: Vec::new(),
-        })
     }
 }
