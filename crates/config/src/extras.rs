@@ -37,7 +37,8 @@ pub fn secrets_of_extra(name: &str, value: &Value) -> Vec<String> {
     secrets
 }
 
-fn collect(name: &str, value: &Value, secrets: &mut Vec<String>) {
+/// Whether a name says plainly that its value is a credential.
+pub fn names_a_secret(name: &str) -> bool {
     const PLAIN: [&str; 9] = [
         "api-key",
         "apikey",
@@ -49,12 +50,15 @@ fn collect(name: &str, value: &Value, secrets: &mut Vec<String>) {
         "access-token",
         "auth-token",
     ];
-    let is_plain = || {
-        let name = as_header(name).to_ascii_lowercase();
-        PLAIN.iter().any(|part| name.contains(part))
-    };
+    let name = as_header(name).to_ascii_lowercase();
+    PLAIN.iter().any(|part| name.contains(part))
+}
+
+fn collect(name: &str, value: &Value, secrets: &mut Vec<String>) {
     match value {
-        Value::String(text) if is_plain() || looks_like_credential(text) || redact_text(text) != *text => {
+        Value::String(text)
+            if names_a_secret(name) || looks_like_credential(text) || redact_text(text) != *text =>
+        {
             secrets.push(text.clone());
         }
         Value::Number(number) if is_numeric_secret(name) => secrets.push(number.to_string()),

@@ -1,5 +1,7 @@
 //! Keys of well-known services, by their shape.
 
+use base64::Engine as _;
+
 use crate::secret::is_mixed;
 
 /// How keys of a service look.
@@ -48,6 +50,8 @@ const PRIVATE_KEY: &str = "-----BEGIN";
 /// What a `Bearer` has behind it.
 const BEARER: &str = "bearer ";
 const LEAST_BEARER: usize = 20;
+/// What a name and a password in base64 have before them.
+const BASIC: &str = "basic ";
 
 /// Whether a text begins as the keys of a well-known service do, and is long enough to be one.
 pub fn is_known_key(text: &str) -> bool {
@@ -74,6 +78,11 @@ fn is_key_at(bytes: &[u8]) -> bool {
     if bytes.get(..BEARER.len()).is_some_and(|start| start.eq_ignore_ascii_case(BEARER.as_bytes())) {
         let token = word(&bytes[BEARER.len()..], b"-_.~+/=");
         return token.len() >= LEAST_BEARER && (is_mixed(token) || longest_run(token) >= LEAST_BEARER);
+    }
+    if bytes.get(..BASIC.len()).is_some_and(|start| start.eq_ignore_ascii_case(BASIC.as_bytes())) {
+        let token = word(&bytes[BASIC.len()..], b"+/=");
+        let pair = base64::engine::general_purpose::STANDARD.decode(token).unwrap_or_default();
+        return pair.len() > 2 && pair.contains(&b':') && pair.iter().all(u8::is_ascii_graphic);
     }
     SHAPES.iter().any(|shape| {
         let Some(rest) = bytes.strip_prefix(shape.prefix.as_bytes()) else { return false };
@@ -134,6 +143,7 @@ mod tests {
             key("authorization: bearer ", 30),
             format!("{}.{}.{}", key("eyJ", 17), key("eyJ", 20), key("", 43)),
             "-----BEGIN RSA PRIVATE KEY-----".to_owned(),
+            "Authorization: Basic dXNlcjpwdw==".to_owned(),
             "-----BEGIN PRIVATE KEY-----\\nMII".to_owned(),
         ];
         for key in keys {
@@ -159,6 +169,7 @@ mod tests {
             "eyJhbGciOiJIUzI1NiJ9 alone, eyJ.a.b",
             "half_abcdefghijklmnopqrstuvwxyz ünïcödé",
             "xoxb-short",
+            "basic training, Basic dXNlcnB3, Basic authentication",
             "",
         ] {
             assert!(!holds_known_key(text), "{text}");

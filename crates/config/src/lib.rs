@@ -29,7 +29,7 @@ pub use dataset::{
     SyntheticDataset, SyntheticRankings,
 };
 pub use endpoint::{ConnectionReuse, EndpointConfig, EndpointKind, Header, IpVersion, Target};
-pub use extras::{secrets_of_extra, secrets_of_extras, shown_extra, shown_extras};
+pub use extras::{names_a_secret, secrets_of_extra, secrets_of_extras, shown_extra, shown_extras};
 pub use format::FileFormat;
 pub use known_key::{holds_known_key, is_known_key};
 #[cfg(any(test, feature = "fuzzing"))]

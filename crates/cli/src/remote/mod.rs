@@ -1,5 +1,6 @@
 //! Data that are somewhere else: from a reference on the command line to files that a run can read.
 
+mod first_record;
 mod formats;
 mod named;
 mod progress;
@@ -18,6 +19,7 @@ use aiperf_source::{Ask, Plan, Problem, Provenance, Reference, Settings, SourceE
 use crate::environment::Environment;
 use crate::settle::{Access, DatasetProbe, Files, Found, Timing};
 use crate::usage::UsageError;
+pub(crate) use first_record::{FirstRecord, first_record};
 pub(crate) use formats::Table;
 pub(crate) use named::Named;
 use progress::Progress;
@@ -51,14 +53,6 @@ pub(crate) fn quiet_sources(environment: &Environment) -> Result<(Sources, Signa
     let signals = Signals::set(&stop);
     let settings = Settings::of(&environment.variables)?;
     Ok((Sources::new(settings, aiperf_source::Events::none(), stop), signals))
-}
-
-/// Whether the first record makes a fixed schedule of a run, as far as the format is known.
-pub(crate) fn promotes(sources: &Sources, plan: &Plan) -> Result<Option<bool>, SourceError> {
-    let Some(format) = plan.format.and_then(formats::of_name) else { return Ok(None) };
-    let fetched = OnceCell::new();
-    let timing = timing(sources, plan, &fetched, format, &InputColumns::default())?;
-    Ok(timing.ok().map(|timing| timing.promotes && timing.timestamp))
 }
 
 /// The reference that `text` is, if it is one. A local path is not.
@@ -173,7 +167,6 @@ fn timing(
     format: FileFormat,
     columns: &InputColumns,
 ) -> Result<Result<Timing, String>, SourceError> {
-    const STEPS: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
     // What all data of a format have in common needs no look.
     if !aiperf_dataset::format(format).promotes {
         return Ok(Ok(Timing::default()));
@@ -191,24 +184,36 @@ fn timing(
         let first = sources.fetch_first(plan)?;
         return Ok(look(&first.path));
     }
+    if let Some(seen) = on_first_lines(sources, plan, lines_of_record(format), look)? {
+        return Ok(seen);
+    }
+    let fetched = once(fetched, sources, plan)?;
+    Ok(look(fetched.view.path()))
+}
+
+/// What `look` sees in a file of the first lines of the data; `None` where they have none within the first 8 MiB, or are
+/// columnar whatever their name.
+fn on_first_lines<T>(
+    sources: &Sources,
+    plan: &Plan,
+    lines: usize,
+    look: impl FnOnce(&Path) -> Result<T, String>,
+) -> Result<Option<Result<T, String>>, SourceError> {
+    const STEPS: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
     for most in STEPS {
         let leading = sources.leading(plan, most)?;
-        let Some(text) = aiperf_dataset::decoded_head(&leading.bytes) else {
-            // Columnar after all, whatever its name.
-            break;
-        };
+        let Some(text) = aiperf_dataset::decoded_head(&leading.bytes) else { break };
         if is_page(&text) {
             return Err(a_page(plan));
         }
-        if let Some(head) = whole_lines(&text, lines_of_record(format), leading.whole) {
-            return Ok(with_head(head, look));
+        if let Some(head) = whole_lines(&text, lines, leading.whole) {
+            return Ok(Some(with_head(head, look)));
         }
         if leading.whole {
             break;
         }
     }
-    let fetched = once(fetched, sources, plan)?;
-    Ok(look(fetched.view.path()))
+    Ok(None)
 }
 
 /// A message about the data at `path`, naming them as the person did instead of by the place that they were brought to.

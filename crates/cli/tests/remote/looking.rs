@@ -3,7 +3,7 @@
 use aiperf_test_servers::{Answer, Server, StubHub, StubRepo};
 use serde_json::Value;
 
-use crate::machine::{Machine, stderr};
+use crate::machine::{Machine, stderr, stdout};
 
 const TRACE: &[u8] = b"{\"timestamp\":0,\"input_length\":8,\"output_length\":5,\"hash_ids\":[0,1]}\n\
 {\"timestamp\":105,\"input_length\":6,\"output_length\":2,\"hash_ids\":[0,2]}\n";
@@ -234,4 +234,61 @@ fn published_traces_a_signed_url_is_hidden_everywhere_and_says_when_it_expired()
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
     assert!(said.contains("sig=<redacted>") && !said.contains("canaryword"), "{said}");
+}
+
+#[test]
+fn the_first_record_tells_the_format_where_none_is_declared() {
+    let page = "<!DOCTYPE html>\n<html><body>Sign in</body></html>\n";
+    let server = Server::start(move |request| match request.path() {
+        "/trace.jsonl" => Answer::file(request, &TRACE.into()).with("ETag", "\"a\""),
+        "/text.jsonl" => Answer::file(request, &b"{\"text\": \"a\"}\n"[..].into()).with("ETag", "\"a\""),
+        "/odd.jsonl" => Answer::file(request, &b"{\"odd\": 1}\n"[..].into()).with("ETag", "\"a\""),
+        "/x.parquet" => Answer::file(request, &b"PAR1"[..].into()).with("ETag", "\"a\""),
+        "/page.jsonl" => Answer::file(request, &page.as_bytes().into()).with("ETag", "\"a\""),
+        _ => Answer::status(404),
+    });
+    let machine = Machine::bare();
+    let url = |name: &str| format!("{}/{name}", server.url());
+    let resolved = |more: &[&str], name: &str| {
+        let output = machine.aiperf(&[&["dataset", "resolve", &url(name)], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    for (name, format, schedule) in
+        [("trace.jsonl", "mooncake_trace", "yes"), ("text.jsonl", "single_turn", "no")]
+    {
+        let said = resolved(&["--first-record"], name);
+        assert!(said.contains(&format!("{format} (found by the first record)")), "{said}");
+        assert!(said.contains(&format!("fixed schedule   {schedule}\n")), "{said}");
+        let shown: serde_json::Value =
+            serde_json::from_str(&resolved(&["--first-record", "--json"], name)).unwrap();
+        assert_eq!((&shown["format"], &shown["format_source"]), (&format.into(), &"detected".into()));
+        assert_eq!(shown["fixed_schedule"], schedule == "yes");
+    }
+    let said = resolved(&["--first-record"], "odd.jsonl");
+    assert!(said.contains("not known: the first bytes fit no format"), "{said}");
+    let said = resolved(&["--first-record"], "x.parquet");
+    assert!(
+        said.contains("fixed schedule   no\n"),
+        "columns are a schedule only where they are called a trace: {said}"
+    );
+    assert!(resolved(&[], "trace.jsonl").contains("(--first-record)"));
+    assert!(!machine.cache().join("https").exists(), "no data is downloaded");
+    // A page that asks for a sign-in is no data, for those who look and for those who fetch.
+    for arguments in [
+        &["dataset", "resolve", "--first-record", &url("page.jsonl")][..],
+        &[
+            "dataset",
+            "resolve",
+            "--first-record",
+            "--custom-dataset-type",
+            "mooncake_trace",
+            &url("page.jsonl"),
+        ],
+        &["dataset", "fetch", &url("page.jsonl")],
+    ] {
+        let output = machine.aiperf(arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+        assert!(stderr(&output).contains("it is an HTML page and no data"), "{}", stderr(&output));
+    }
 }

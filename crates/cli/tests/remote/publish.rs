@@ -179,7 +179,12 @@ fn what_is_right_and_not_as_one_would_wish_is_a_warning() {
     assert_eq!(set.check(&[]).0, 0);
     set.put("aiperf.json", &manifest(&json!({"requires": {"endpoint_types": ["chat"]}})));
     assert_eq!(set.check(&[]).0, 0);
-    set.finding(&["--endpoint-type", "rankings"], "error", "aiperf.json", "supports endpoint types chat");
+    set.finding(
+        &["--endpoint-type", "cohere-rankings"],
+        "error",
+        "aiperf.json",
+        "supports endpoint types chat",
+    );
     // Media that others do not have, and credentials.
     let records = [
         json!({"text": "a", "image": "pictures/a.png"}),
@@ -362,7 +367,10 @@ fn what_should_not_be_in_columns_is_found_with_its_row_and_column() {
     assert!(!found.to_string().contains("canary"), "{found}");
     // Beyond the first thousand rows only where all are read.
     let late = set(1_500);
-    assert_eq!(late.check(&[]).1["findings"], json!([]), "{}", late.check(&[]).1);
+    let shown = late.check(&[]).1;
+    let findings = shown["findings"].as_array().unwrap();
+    assert!(findings.len() == 1 && findings[0]["level"] == "note", "{shown}");
+    assert_eq!(findings[0]["message"], "only its first 1,000 records are read, and those of 1 more");
     let found = late.finding(
         &["--all"],
         "warning",
@@ -494,5 +502,93 @@ fn listens(child: &std::process::Child) {
             return;
         }
         std::thread::yield_now();
+    }
+}
+
+/// What was not read is not said to run.
+#[test]
+fn records_after_the_first_thousand_are_said_to_be_unread() {
+    let set = Set::new(&[("aiperf.json", &manifest(&json!({}))), ("trace.jsonl", &TRACE.repeat(400))]);
+    let finding = set.finding(&[], "note", "trace.jsonl", "only its first 1,000 records are read");
+    assert_eq!(finding["fix"], "Read the rest with --all");
+    let said = stdout(&set.machine.aiperf(&["dataset", "publish-check", "set"]));
+    assert!(
+        said.ends_with("; not checked: what follows the first 1,000 records (--all reads it)\n"),
+        "{said}"
+    );
+    let said = stdout(&set.machine.aiperf(&["dataset", "publish-check", "set", "--all"]));
+    assert!(said.contains("set would run for others") && !said.contains("1,000"), "{said}");
+    set.put(
+        "trace.jsonl",
+        &[&TRACE.repeat(333)[..], &TRACE[..TRACE.iter().position(|&b| b == b'\n').unwrap() + 1]].concat(),
+    );
+    let said = stdout(&set.machine.aiperf(&["dataset", "publish-check", "set"]));
+    assert!(said.contains("set would run for others"), "a thousand are all of them: {said}");
+}
+
+#[test]
+fn endpoint_types_that_no_run_has_are_told() {
+    let types = json!({"requires": {"endpoint_types": ["chatt", "completions", "COHERE_RANKINGS"]}});
+    let set = Set::new(&[("aiperf.json", &manifest(&types)), ("trace.jsonl", TRACE)]);
+    let finding = set.finding(&[], "warning", "aiperf.json", "endpoint_types");
+    let message = finding["message"].as_str().unwrap();
+    assert!(message.contains("chatt") && message.contains("near names: chat"), "{message}");
+    assert_eq!(set.check(&[]).1["findings"].as_array().unwrap().len(), 2, "it, and the sha256");
+    for command in ["publish-check", "resolve"] {
+        let output = set.machine.aiperf(&["dataset", command, "set", "--endpoint-type", "bogus"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+        assert!(stderr(&output).starts_with("error: --endpoint-type: "), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_manifest_that_is_suggested_fits_the_data_or_says_what_is_wrong_with_them() {
+    let record = |length: u64, ids: u64| {
+        let ids: Vec<u64> = (0..ids).collect();
+        json!({"timestamp": 0, "input_length": length, "output_length": 5, "hash_ids": ids}).to_string()
+            + "\n"
+    };
+    let set = Set::new(&[("trace.jsonl", record(600, 38).as_bytes())]);
+    let (_, shown) = set.check(&[]);
+    assert_eq!(shown["suggested"]["block_size"], 16);
+    assert_eq!(shown["findings"].as_array().unwrap().len(), 1, "{shown:#}");
+    set.put("aiperf.json", shown["suggested"].to_string().as_bytes());
+    assert_eq!(set.check(&[]).0, 0);
+    // More blocks than tokens.
+    let set = Set::new(&[("trace.jsonl", (record(600, 2) + &record(5, 38)).as_bytes())]);
+    set.finding(&[], "error", "trace.jsonl", "it does not look like mooncake_trace");
+}
+
+#[test]
+fn the_next_step_without_a_manifest_is_one_that_can_be_taken() {
+    let fix = |files: &[(&str, &[u8])]| {
+        let set = Set::new(files);
+        std::fs::create_dir_all(&set.folder).unwrap();
+        let finding = set.finding(&[], "error", "aiperf.json", "has no aiperf.json");
+        let suggests = !set.check(&[]).1["suggested"].is_null();
+        let fix = finding["fix"].as_str().unwrap().to_owned();
+        assert_eq!(suggests, fix.contains("the one suggested"), "{fix}");
+        fix
+    };
+    assert!(fix(&[]).starts_with("Put the data there"));
+    assert!(fix(&[("README.md", b"x")]).starts_with("Put the data there"));
+    assert!(fix(&[("a.jsonl", TRACE), ("b.csv", b"a,b\n1,2\n")]).contains("names one file of data"));
+    assert!(fix(&[("a.txt", b"what is this\n")]).ends_with("with the format filled in"));
+    let beside: [(&str, &[u8]); 2] =
+        [("a.jsonl", TRACE), ("a.jsonl.aiperf.json", b"{\"format\": \"mooncake_trace\"}")];
+    assert!(fix(&beside).ends_with("only one to a.jsonl, which has a sidecar"));
+}
+
+#[test]
+fn credentials_under_plain_names_are_told() {
+    let set = Set::new(&[("aiperf.json", b"{\"path\": \"x.jsonl\", \"format\": \"single_turn\"}")]);
+    for record in [
+        json!({"text": "a", "extra": {"api_key": "planted"}}),
+        json!({"text": "a", "extra": {"headers": {"Authorization": "Basic dXNlcjpwdw=="}}}),
+        json!({"text": "log in with password=planted1"}),
+    ] {
+        set.put("x.jsonl", format!("{record}\n").as_bytes());
+        let finding = set.finding(&[], "warning", "x.jsonl", "what looks like a credential");
+        assert!(!finding.to_string().contains("planted"), "{finding}");
     }
 }

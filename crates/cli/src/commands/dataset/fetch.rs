@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aiperf_config::{FileFormat, InputColumns, PublicDataset, redact_text};
+use aiperf_config::{FileFormat, InputColumns, PublicDataset, redact_reference, redact_text};
 use aiperf_dataset::public::{self, Place, Setting};
 use aiperf_run::ready_process;
 use aiperf_source::{Ask, Presence, Reference, SourceError, Sources};
@@ -136,7 +136,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
         Ok(sources) => sources,
         Err(problem) => {
             // It is the fault of all of them.
-            let first = references.first().map(|text| redact_text(text)).unwrap_or_default();
+            let first = references.first().map(|text| redact_reference(text)).unwrap_or_default();
             let error = problem.about(first);
             print::err(&format!("error: {error}\n"));
             return (&error).into();
@@ -187,6 +187,6 @@ fn fetch(sources: &Sources, text: &str) -> Result<(Value, Vec<String>), SourceEr
         print::err(&format!("warning: {}\n", redact_text(&fault)));
     }
     let here: Vec<Presence> = plan.files().map(|_| Presence { cached: true, sha256: None }).collect();
-    let object = json(&plan, &here, Some(&fetched.provenance), scheduled_by_format(plan.format));
+    let object = json(&plan, &here, None, Some(&fetched.provenance), scheduled_by_format(plan.format));
     Ok((object, fetched.provenance.lines()))
 }

@@ -11,6 +11,17 @@ use clap::{ArgMatches, Command};
 use super::datasets;
 
 use crate::exit::ExitStatus;
+use crate::flags;
+
+/// Whether a run may name this endpoint type, in any spelling.
+fn endpoint_type(name: &str) -> Result<(), String> {
+    let plain = |name: &str| name.to_ascii_lowercase().replace('_', "-");
+    let known = flags::find("--endpoint-type").map_or(&[] as &[&str], |flag| flag.choices);
+    if known.iter().any(|known| plain(known) == plain(name)) {
+        return Ok(());
+    }
+    Err(datasets::unknown("endpoint type", name, &plain(name), known.iter().copied()))
+}
 
 /// One subcommand: its arguments, and what it does.
 struct Subcommand {

@@ -2,19 +2,22 @@
 
 mod data;
 mod finding;
+mod suggestion;
 
 use std::path::Path;
 
-use aiperf_config::{FileFormat, InputColumns};
-use aiperf_source::{Ask, Plan, Problem, Reference, SourceError, is_parquet, is_skipped};
+use aiperf_source::{Ask, Plan, Problem, Reference, SourceError, is_skipped};
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::commands::interrupt::EndsAtOnce;
 use crate::environment::Environment;
 use crate::exit::ExitStatus;
 use crate::{print, remote};
 use finding::{Finding, Level};
+use suggestion::Suggested;
+
+use super::endpoint_type;
 
 const MANIFEST: &str = "aiperf.json";
 /// In the place of a version: the manifest's condition is not checked.
@@ -52,6 +55,10 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
         ));
         return ExitStatus::Usage;
     }
+    if let Some(unknown) = given("endpoint").and_then(|name| endpoint_type(name).err()) {
+        print::err(&format!("error: --endpoint-type: {unknown}\n"));
+        return ExitStatus::Usage;
+    }
     let _ends = EndsAtOnce::new(None);
     let checked = check(directory, given("endpoint"), matches.get_flag("all"));
     let ok = !checked.findings.iter().any(|finding| finding.level == Level::Error);
@@ -80,7 +87,7 @@ fn verdict(directory: &Path, checked: &Checked) -> String {
     let directory = directory.display();
     if !checked.unchecked.is_empty() {
         let unchecked = checked.unchecked.join(", ");
-        return format!("{directory} holds nothing that is wrong for this version; not checked: {unchecked}");
+        return format!("nothing wrong was found in {directory}; not checked: {unchecked}");
     }
     let warned = checked.findings.iter().any(|finding| finding.level == Level::Warning);
     let before = if warned { "; look at the warnings before it is published" } else { "" };
@@ -106,12 +113,11 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
     };
     sidecars(directory, endpoint, all, &mut checked);
     if !checked.has_manifest {
-        checked.findings.push(Finding::error(
-            MANIFEST,
-            format!("{} has no aiperf.json", directory.display()),
-            "Add one that names the data and their format, such as the one suggested",
-        ));
-        checked.suggested = suggestion(directory);
+        let Suggested { manifest, fix, fault } = suggestion::of(directory);
+        let what = format!("{} has no aiperf.json", directory.display());
+        checked.findings.push(Finding::error(MANIFEST, what, fix));
+        checked.findings.extend(fault);
+        checked.suggested = manifest;
         return checked;
     }
     if let Some(plan) = look(directory, MANIFEST, endpoint, &mut checked) {
@@ -120,15 +126,16 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         // What a sidecar beside the data brought to light is said.
         found.retain(|finding| !checked.findings.contains(finding));
         checked.findings.append(&mut found);
-        checked.suggested = Some(data::suggested(directory, &plan));
+        if checked.findings.iter().any(|finding| finding.message.starts_with(data::FIRST_RECORDS)) {
+            checked.unchecked.push("what follows the first 1,000 records (--all reads it)".into());
+        }
+        checked.suggested = Some(suggestion::of_plan(directory, &plan));
     } else {
         // Whatever the manifest means, a credential is one.
         let mut found = Vec::new();
-        for path in data::files_below(directory) {
-            if !path.file_name().and_then(|name| name.to_str()).is_none_or(is_skipped) {
-                data::texts(&path, &data::relative(directory, &path), all, &mut found);
-            }
-        }
+        let mut files = data::files_below(directory);
+        files.retain(|path| !path.file_name().and_then(|name| name.to_str()).is_none_or(is_skipped));
+        data::texts(directory, &files, all, &mut found);
         found.retain(|finding| !checked.findings.contains(finding));
         checked.findings.append(&mut found);
     }
@@ -139,7 +146,10 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
 /// what cannot be is then no fault, and not checked.
 fn look(path: &Path, manifest: &str, endpoint: Option<&str>, checked: &mut Checked) -> Option<Plan> {
     let problem = match access(path, endpoint, remote::VERSION) {
-        Ok(plan) => return Some(plan),
+        Ok(plan) => {
+            unknown_types(manifest, &plan, &mut checked.findings);
+            return Some(plan);
+        }
         Err(error) => error.problem,
     };
     checked.findings.push(Finding::of(manifest, &problem));
@@ -159,6 +169,20 @@ fn look(path: &Path, manifest: &str, endpoint: Option<&str>, checked: &mut Check
             checked.findings.push(finding);
             checked.unchecked.push(format!("the data that {manifest} names, and {reads}"));
             None
+        }
+    }
+}
+
+/// Endpoint types that no run of this version has: another version may know them.
+fn unknown_types(manifest: &str, plan: &Plan, findings: &mut Vec<Finding>) {
+    for name in plan.endpoint_types.iter().flatten() {
+        if let Err(unknown) = endpoint_type(name) {
+            findings.push(Finding::new(
+                Level::Warning,
+                manifest,
+                format!("requires.endpoint_types: {unknown}"),
+                "Correct it, unless a later version knows it",
+            ));
         }
     }
 }
@@ -210,37 +234,6 @@ fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, checked: &mut C
             }
         }
     }
-}
-
-/// A manifest for the one file of data, or the folder of shards, that lies in a folder.
-fn suggestion(directory: &Path) -> Option<Value> {
-    let data: Vec<_> = data::files_below(directory)
-        .into_iter()
-        .filter(|path| !path.file_name().and_then(|name| name.to_str()).is_none_or(is_skipped))
-        .collect();
-    let first = data.first()?;
-    let folder = first.parent()?;
-    let shards =
-        data.iter().all(|path| path.parent() == Some(folder) && path.to_str().is_some_and(is_parquet));
-    let named = match data.as_slice() {
-        [one] => one.as_path(),
-        _ if shards => folder,
-        _ => return None,
-    };
-    let path = Some(data::relative(directory, named)).filter(|path| !path.is_empty());
-    let format = aiperf_dataset::detect(first, &InputColumns::default()).ok().map(|found| found.format);
-    let mut manifest = Map::new();
-    manifest.insert("path".into(), path.unwrap_or_else(|| ".".into()).into());
-    manifest.insert("format".into(), format.map_or("<format>", FileFormat::name).into());
-    if let Some(size) = format.and_then(|format| aiperf_dataset::format(format).block_size) {
-        manifest.insert("block_size".into(), size.into());
-    }
-    if named == first
-        && let Some(sha256) = data::sha256(first)
-    {
-        manifest.insert("sha256".into(), sha256.into());
-    }
-    Some(Value::Object(manifest))
 }
 
 impl Finding {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use aiperf_config::FileFormat;
-use aiperf_source::{ManifestMark, Plan, Presence, Provenance, Reference};
+use aiperf_source::{FormatSource, ManifestMark, Plan, Presence, Provenance, Reference};
 use serde_json::{Value, json};
 
 use crate::remote;
@@ -12,17 +12,19 @@ use crate::remote;
 pub(super) fn json(
     plan: &Plan,
     present: &[Presence],
+    found: Option<&str>,
     fetched: Option<&Provenance>,
     scheduled: Option<bool>,
 ) -> Value {
+    let (format, source) = format(plan, found);
     let mut value = json!({
         "reference": plan.reference.redacted(),
         "resolved_reference": plan.resolved_reference,
         "resolved_version": plan.version,
         "pinned": plan.pinned,
-        "format": fetched.map_or(plan.format, |fetched| fetched.format.as_deref()),
+        "format": fetched.map_or(format, |fetched| fetched.format.as_deref()),
         "format_source":
-            fetched.map_or(plan.format_source, |fetched| fetched.format_source).map(aiperf_source::FormatSource::name),
+            fetched.map_or(source, |fetched| fetched.format_source).map(aiperf_source::FormatSource::name),
         "defaults": { "block_size": plan.block_size },
         "requires": { "endpoint_types": plan.endpoint_types, "max_context_tokens": plan.max_context_tokens },
         "files": plan.paths().zip(plan.files()).zip(present).enumerate().map(|(index, ((path, (_, size)), present))| {
@@ -46,8 +48,21 @@ pub(super) fn json(
     value
 }
 
-/// The same for people.
-pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -> String {
+/// The format that is declared, else the one that was found.
+fn format<'a>(plan: &'a Plan, found: Option<&'a str>) -> (Option<&'a str>, Option<FormatSource>) {
+    match (plan.format, found) {
+        (None, Some(found)) => (Some(found), Some(FormatSource::Detected)),
+        (declared, _) => (declared, plan.format_source),
+    }
+}
+
+/// The same for people. `looked` is the format that the first record has, where it was looked at.
+pub(super) fn text(
+    plan: &Plan,
+    present: &[Presence],
+    looked: Option<Option<&str>>,
+    scheduled: Option<bool>,
+) -> String {
     let mut out = String::new();
     // Publishers and servers wrote some of it.
     let mut line = |name: &str, value: &str| {
@@ -66,7 +81,10 @@ pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -
         (None, _) => "none: it is downloaded again on every run".into(),
     };
     line("version", &version);
-    match (plan.format, plan.format_source) {
+    match format(plan, looked.flatten()) {
+        (Some(format), Some(FormatSource::Detected)) => {
+            line("format", &format!("{format} (found by the first record)"));
+        }
         (Some(format), Some(source)) => line("format", &format!("{format} (by {})", source.name())),
         _ => line("format", "found by the first record of the downloaded data"),
     }
@@ -112,6 +130,9 @@ pub(super) fn text(plan: &Plan, present: &[Presence], scheduled: Option<bool>) -
         match scheduled {
             Some(true) => "yes",
             Some(false) => "no",
+            None if looked.is_some() => {
+                "not known: the first bytes fit no format; name it with --custom-dataset-type"
+            }
             None => "not known before the first record is read (--first-record)",
         },
     );

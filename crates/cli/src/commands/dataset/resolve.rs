@@ -1,11 +1,14 @@
 //! `aiperf dataset resolve REF`: what would run.
 
-use aiperf_source::{Ask, Problem, Reference, SourceError};
+use aiperf_config::FileFormat;
+use aiperf_source::{Ask, Problem, Reference};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::endpoint_type;
 use super::reference::{json, scheduled_by_format, text};
 use crate::environment::Environment;
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Failure};
+use crate::remote::FirstRecord;
 use crate::{print, remote};
 
 pub(super) fn command() -> Command {
@@ -44,17 +47,17 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
             print::out(&out);
             ExitStatus::Success
         }
-        Err(error) => {
-            print::err(&format!("error: {error}\n"));
-            (&error).into()
-        }
+        Err(failure) => failure.tell(),
     }
 }
 
-fn resolve(matches: &ArgMatches) -> Result<String, SourceError> {
+fn resolve(matches: &ArgMatches) -> Result<String, Failure> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // Invariant: clap requires it.
     let reference = Reference::of_argument(given("reference").unwrap_or_default())?;
+    if let Some(unknown) = given("endpoint").and_then(|name| endpoint_type(name).err()) {
+        return Err(Failure::usage(format!("--endpoint-type: {unknown}")));
+    }
     let about = |problem: Problem| problem.about(reference.redacted());
     let environment = Environment::of_process();
     let (sources, _signals) = remote::sources(&environment).map_err(about)?;
@@ -69,19 +72,20 @@ fn resolve(matches: &ArgMatches) -> Result<String, SourceError> {
             own_version: remote::VERSION,
         },
     )?;
+    let looks = matches.get_flag("first-record");
+    let first = if looks { remote::first_record(&sources, &plan)? } else { FirstRecord::default() };
     let scheduled = if matches.get_flag("fixed-schedule") {
         Some(true)
     } else if matches.get_flag("no-fixed-schedule") {
         Some(false)
-    } else if matches.get_flag("first-record") {
-        remote::promotes(&sources, &plan)?.or_else(|| scheduled_by_format(plan.format))
     } else {
-        scheduled_by_format(plan.format)
+        first.promotes.or_else(|| scheduled_by_format(plan.format))
     };
+    let found = first.format.map(FileFormat::name);
     let present = sources.present(&plan)?;
     Ok(if matches.get_flag("json") {
-        format!("{:#}\n", json(&plan, &present, None, scheduled))
+        format!("{:#}\n", json(&plan, &present, found, None, scheduled))
     } else {
-        text(&plan, &present, scheduled)
+        text(&plan, &present, looks.then_some(found), scheduled)
     })
 }

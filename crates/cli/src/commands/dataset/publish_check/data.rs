@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use aiperf_config::FileFormat;
+use aiperf_dataset::DatasetError;
 use aiperf_source::{Plan, alike_but_for_case, is_skipped};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::finding::{Finding, Level};
 
 /// Records that are read unless all are asked for.
-const RECORDS: u64 = 1_000;
+pub(super) const RECORDS: u64 = 1_000;
+/// What is said of a file that has more.
+pub(super) const FIRST_RECORDS: &str = "only its first 1,000 records are read";
 /// What is longer is no name of a file.
 const LONGEST_NAME: usize = 4096;
 /// What keys of media begin with.
@@ -77,9 +80,7 @@ pub(super) fn check_beside(
     if let Some(format) = format {
         records(directory, plan, format, all, findings);
     }
-    for path in &read {
-        texts(path, &relative(directory, path), all, findings);
-    }
+    texts(directory, &read, all, findings);
 }
 
 /// Looks at the data that a run would read.
@@ -110,8 +111,8 @@ pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec
                 "Publish it as .jsonl.gz, and name that file in the manifest",
             ));
         }
-        texts(path, &name, all, findings);
     }
+    texts(directory, &read, all, findings);
     let names: Vec<String> = plan.paths().collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if let Some(name) = alike_but_for_case(&names) {
@@ -158,16 +159,10 @@ fn records(directory: &Path, plan: &Plan, format: FileFormat, all: bool, finding
     let most = if all { None } else { Some(RECORDS) };
     let (faults, count) = crate::commands::faults(&path, format, block_size, most, 10);
     for fault in &faults {
-        let text = fault.to_string().replace(&format!("{}/", directory.display()), "");
+        let text = told(directory, fault);
         // A fault names its file; one of the whole folder does not.
         let file = plan.paths().find(|path| text.contains(path)).or_else(|| plan.paths().next());
-        let mut finding = Finding::error(
-            &file.unwrap_or_default(),
-            format!("it does not look like {}: {text}", format.name()),
-            "Correct the record, or declare another format",
-        );
-        finding.line = between_line(&text);
-        findings.push(finding);
+        findings.push(of_record(&file.unwrap_or_default(), format, &text));
     }
     if count > faults.len() as u64 {
         let more = count - faults.len() as u64;
@@ -179,18 +174,59 @@ fn records(directory: &Path, plan: &Plan, format: FileFormat, all: bool, finding
     }
 }
 
+/// A fault with the names that files have in the folder.
+pub(super) fn told(directory: &Path, fault: &DatasetError) -> String {
+    fault.to_string().replace(&format!("{}/", directory.display()), "")
+}
+
+/// A record that is none of the format.
+pub(super) fn of_record(file: &str, format: FileFormat, fault: &str) -> Finding {
+    let mut finding = Finding::error(
+        file,
+        format!("it does not look like {}: {fault}", format.name()),
+        "Correct the record, or declare another format",
+    );
+    finding.line = between_line(fault);
+    finding
+}
+
 fn between_line(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once(", line ").or_else(|| text.split_once(':'))?;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 
-/// What should not be in published data: the first place of each kind in a file.
-pub(super) fn texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) {
+/// What should not be in published data: the first place of each kind in a file. Which files were not read to their end
+/// is said once.
+pub(super) fn texts(directory: &Path, paths: &[PathBuf], all: bool, findings: &mut Vec<Finding>) {
+    let mut cut = Vec::new();
+    for path in paths {
+        let name = relative(directory, path);
+        if has_more_texts(path, &name, all, findings) {
+            cut.push(name);
+        }
+    }
+    if let Some(first) = cut.first() {
+        let others = match cut.len() - 1 {
+            0 => String::new(),
+            more => format!(", and those of {more} more"),
+        };
+        let message = format!("{FIRST_RECORDS}{others}");
+        findings.push(Finding::new(Level::Note, first, message, "Read the rest with --all"));
+    }
+}
+
+/// The same of a file; whether there is more in it than was read.
+fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) -> bool {
     let most = if all { u64::MAX } else { RECORDS };
     let mut said = [false; 3];
+    let mut has_more = false;
     // What cannot be read is told by the reader of records.
-    let _ = aiperf_dataset::texts(path, most, &mut |number, column, text| {
+    let _ = aiperf_dataset::texts(path, most.saturating_add(1), &mut |number, column, text| {
+        if number > most {
+            has_more = true;
+            return false;
+        }
         let looks: [(bool, Level, &str, &str); 3] = [
             (
                 !said[0] && has_secret(text),
@@ -228,13 +264,49 @@ pub(super) fn texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Findi
             finding.key = column.map(str::to_owned);
             findings.push(finding);
         }
-        said.contains(&false)
+        // Whether there are more is looked for to the end.
+        !all || said.contains(&false)
     });
+    has_more
 }
 
 fn has_secret(text: &str) -> bool {
     aiperf_config::holds_known_key(text)
+        || has_named_secret(text)
         || text.match_indices("://").any(|(at, _)| aiperf_config::is_url_with_secret(&text[at + 3..]))
+}
+
+/// Whether a text has a value under a name that says that it is a credential: a key of JSON, or `password=` with a word
+/// of letters and digits behind it.
+fn has_named_secret(text: &str) -> bool {
+    const NAMES: [&str; 6] = ["authorization", "key", "password", "passwd", "passphrase", "secret"];
+    let lower = text.to_ascii_lowercase();
+    // Most lines name none.
+    if !NAMES.iter().any(|name| lower.contains(name)) {
+        return false;
+    }
+    let is_word = |c: &char| c.is_ascii_alphanumeric() || "_-.!$%*+/".contains(*c);
+    let assigned = |name: &str| {
+        lower.match_indices(name).any(|(at, _)| {
+            let value: String = lower[at + name.len()..].chars().take_while(is_word).collect();
+            let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+            value.len() >= 6 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+        })
+    };
+    ["password=", "passwd=", "api_key=", "apikey=", "secret="].iter().any(|name| assigned(name))
+        || serde_json::from_str::<Value>(text).is_ok_and(|record| names_a_secret(&record))
+}
+
+fn names_a_secret(value: &Value) -> bool {
+    let is_hidden = |text: &str| text.is_empty() || text.starts_with(['<', '*', '$', '{']);
+    match value {
+        Value::Object(object) => object.iter().any(|(name, value)| match value {
+            Value::String(text) => aiperf_config::names_a_secret(name) && !is_hidden(text),
+            value => names_a_secret(value),
+        }),
+        Value::Array(list) => list.iter().any(names_a_secret),
+        _ => false,
+    }
 }
 
 /// Whether a text, of JSON or not, has a path in somebody's home folder in it; a URL is none.
@@ -323,30 +395,6 @@ fn unread(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
     ));
 }
 
-/// The manifest that would do for these data.
-pub(super) fn suggested(directory: &Path, plan: &Plan) -> Value {
-    let mut manifest = Map::new();
-    let path = plan.folder_path().map_or_else(
-        || plan.paths().next().unwrap_or_default(),
-        |folder| {
-            if folder.is_empty() { ".".to_owned() } else { folder.to_owned() }
-        },
-    );
-    manifest.insert("path".into(), path.clone().into());
-    if let Some(format) = plan.format {
-        manifest.insert("format".into(), format.into());
-    }
-    if let Some(size) = plan.block_size {
-        manifest.insert("block_size".into(), size.into());
-    }
-    if plan.folder_path().is_none()
-        && let Some(sha256) = sha256(&directory.join(path))
-    {
-        manifest.insert("sha256".into(), sha256.into());
-    }
-    Value::Object(manifest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,11 +406,21 @@ mod tests {
             "AKIAABCDEFGHIJKLMNOP",
             "https://h/x?X-Amz-Signature=abc",
             "{\"text\": \"https://me:pw@h/x\"}",
+            "{\"text\": \"a\", \"extra\": {\"api_key\": \"planted\"}}",
+            "{\"extra\": {\"headers\": [{\"Authorization\": \"Basic dXNlcjpwdw==\"}]}}",
+            "{\"text\": \"Authorization: Basic dXNlcjpwdw==\"}",
+            "{\"text\": \"log in with password=hunter2x please\"}",
         ] {
             assert!(has_secret(line), "{line}");
         }
         for line in
             ["half_abcdefghijklmnopqrstuvwxyz", "hf_short", "https://h/x?page=2", "https://h/x#part", "AKIA"]
+                .into_iter()
+                .chain([
+                    "{\"text\": \"password=password, api_key=os.environ[1], secret=None\"}",
+                    "{\"tool\": {\"password\": {\"type\": \"string\"}}, \"api_key\": \"<redacted>\", \"secret\": \"\"}",
+                    "{\"keys\": \"blue\", \"text\": \"basic training\"}",
+                ])
         {
             assert!(!has_secret(line), "{line}");
         }
