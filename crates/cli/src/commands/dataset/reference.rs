@@ -6,7 +6,7 @@ use aiperf_config::FileFormat;
 use aiperf_source::{FormatSource, ManifestMark, Plan, Presence, Provenance, Reference};
 use serde_json::{Value, json};
 
-use crate::remote;
+use crate::remote::{self, FirstRecord};
 
 /// The JSON object of one reference.
 pub(super) fn json(
@@ -56,11 +56,11 @@ fn format<'a>(plan: &'a Plan, found: Option<&'a str>) -> (Option<&'a str>, Optio
     }
 }
 
-/// The same for people. `looked` is the format that the first record has, where it was looked at.
+/// The same for people. `looked` is what the first record tells, where it was looked at.
 pub(super) fn text(
     plan: &Plan,
     present: &[Presence],
-    looked: Option<Option<&str>>,
+    looked: Option<&FirstRecord>,
     scheduled: Option<bool>,
 ) -> String {
     let mut out = String::new();
@@ -81,7 +81,7 @@ pub(super) fn text(
         (None, _) => "none: it is downloaded again on every run".into(),
     };
     line("version", &version);
-    match format(plan, looked.flatten()) {
+    match format(plan, looked.and_then(|first| first.format).map(FileFormat::name)) {
         (Some(format), Some(FormatSource::Detected)) => {
             line("format", &format!("{format} (found by the first record)"));
         }

@@ -86,6 +86,6 @@ fn resolve(matches: &ArgMatches) -> Result<String, Failure> {
     Ok(if matches.get_flag("json") {
         format!("{:#}\n", json(&plan, &present, found, None, scheduled))
     } else {
-        text(&plan, &present, looks.then_some(found), scheduled)
+        text(&plan, &present, looks.then_some(&first), scheduled)
     })
 }

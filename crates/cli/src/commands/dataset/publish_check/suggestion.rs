@@ -47,8 +47,9 @@ pub(super) fn of(directory: &Path) -> Suggested {
         directory.join(file).is_file().then(|| file.to_owned())
     });
     if let Some(file) = beside {
-        fix +=
-            &format!("; without it no reference to the folder runs, only one to {file}, which has a sidecar");
+        fix.push_str("; without it no reference to the folder runs, only one to ");
+        fix.push_str(&file);
+        fix.push_str(", which has a sidecar");
     }
     Suggested { manifest, fix, fault }
 }
