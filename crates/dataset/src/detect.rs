@@ -221,6 +221,11 @@ fn nothing_fits(look: &Look) -> DatasetError {
                 fault.rule
             )
         }
+        None if matches!(&look.seen, Seen::Line(line) if !line.starts_with('{')) => format!(
+            "{path}: no dataset type fits its first record: line {} is neither a JSON object nor the header of a table that \
+             one reads; correct that, or {name}",
+            look.line
+        ),
         None => format!("{path}: no dataset type fits its first record; {name}"),
     })
 }

@@ -150,8 +150,14 @@ fn not_json(error: &serde_json::Error) -> Fault {
     )
 }
 
+/// What the parser says, in words for those who wrote the data.
 fn reason(text: &str) -> &str {
-    text.rfind(" at line ").map_or(text, |at| &text[..at])
+    match text.rfind(" at line ").map_or(text, |at| &text[..at]) {
+        "expected ident" => "a word that is none of true, false and null",
+        "expected value" => "what stands there begins no value",
+        "recursion limit exceeded" => "nested more than 127 levels deep",
+        other => other,
+    }
 }
 
 /// What is wrong with a file that should be one JSON document, and in which line; nothing where it is one.
@@ -166,11 +172,7 @@ pub(crate) fn document_fault(text: &str) -> Option<(u64, Fault)> {
 pub(crate) fn value_fault(text: &str) -> Option<(u64, Fault)> {
     let error = serde_json::from_str::<Value>(text).err()?;
     let shown = error.to_string();
-    let what = match reason(&shown) {
-        "recursion limit exceeded" => "nested more than 127 levels deep",
-        other => other,
-    };
-    Some((error.line() as u64, Fault::new("", format!("{what} (column {})", error.column()))))
+    Some((error.line() as u64, Fault::new("", format!("{} (column {})", reason(&shown), error.column()))))
 }
 
 struct FieldsVisitor<'n, const N: usize> {
@@ -416,6 +418,10 @@ mod tests {
         {
             let fault = fields(text, &["a"]).unwrap_err();
             assert!(fault.rule.starts_with("not valid JSON: "), "{text}: {}", fault.rule);
+            assert!(
+                !fault.rule.contains("expected ident") && !fault.rule.contains("expected value"),
+                "{text}"
+            );
         }
     }
 

@@ -26,7 +26,11 @@ const GOOD: &str = r#"{"text": "fine"}"#;
 #[test]
 fn a_bad_line_is_named_with_the_parsers_reason() {
     let lines = [GOOD, GOOD, GOOD, GOOD, GOOD, GOOD, "not json"];
-    refused(FileFormat::SingleTurn, &lines, &["d.jsonl:7: ", "not valid JSON: expected ident"]);
+    refused(
+        FileFormat::SingleTurn,
+        &lines,
+        &["d.jsonl:7: ", "not valid JSON: a word that is none of true, false and null (column 2)"],
+    );
     refused(FileFormat::SingleTurn, &["", "  ", "{\"text\": }"], &["d.jsonl:3: ", "not valid JSON"]);
     refused(FileFormat::SingleTurn, &[r#"{"text": NaN}"#], &["d.jsonl:1: ", "not valid JSON"]);
 }

@@ -83,6 +83,7 @@ fn what_cannot_be_looked_at_is_a_failure_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("bad.jsonl"), "{\"input_length\":4}\n{\"input_length\"\n").unwrap();
     std::fs::write(folder.path().join("odd.jsonl"), "{\"odd\":4}\n").unwrap();
+    std::fs::write(folder.path().join("text.jsonl"), "not json {\n").unwrap();
     for (arguments, code, words) in [
         (&["validate", "mooncake-trace", "none.jsonl"][..], 1, MISSING),
         (
@@ -90,6 +91,7 @@ fn what_cannot_be_looked_at_is_a_failure_in_one_line() {
             1,
             "no dataset type fits its first record; name the type with TYPE",
         ),
+        (&["validate", "auto", "text.jsonl"], 1, "line 1 is neither a JSON object nor the header of a table"),
         (&["validate", "mooncake_trac", "bad.jsonl"], 2, "did you mean mooncake_trace?"),
         (&["validate", "auto"], 2, "no input"),
         (&["analyze-trace", "none.jsonl"], 1, MISSING),
