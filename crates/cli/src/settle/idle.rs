@@ -4,7 +4,7 @@ use std::path::Path;
 
 use aiperf_config::{
     DatasetSource, EndpointKind, ExportLevel, FileDataset, FileFormat, Lengths, LoadMode, RunConfig,
-    SyntheticDataset, TokenizerSource,
+    SyntheticDataset, TokenizerSource, Ui,
 };
 
 use super::Note;
@@ -35,6 +35,9 @@ pub(super) fn notes(typed: &Typed, config: &RunConfig) -> Vec<Note> {
     }
     if config.output.level == ExportLevel::Summary {
         idle.say("--export-http-trace", "it adds to the records, and --export-level summary writes none");
+    }
+    if config.runtime.ui == Ui::None {
+        idle.say("--stats-interval", "--ui none shows nothing while a run goes on");
     }
     tokenizer(&mut idle, config);
     pacing(&mut idle, config);

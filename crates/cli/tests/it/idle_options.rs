@@ -2,7 +2,7 @@
 
 use aiperf_cli::flags::{self, Flag, Kind};
 
-use crate::support::{effect, settle, settle_line, settled};
+use crate::support::{effect, settle, settle_line, settled, words};
 
 fn warnings(line: &str) -> Vec<String> {
     let notes = settle_line(line).unwrap_or_else(|error| panic!("{line}: {}", error.report())).notes;
@@ -17,6 +17,7 @@ fn options_with_nothing_to_act_on_are_told() {
     for (line, flag) in [
         ("--endpoint-type completions --use-legacy-max-tokens".to_owned(), "--use-legacy-max-tokens"),
         ("--export-level summary --export-http-trace".to_owned(), "--export-http-trace"),
+        ("--ui none --stats-interval 2".to_owned(), "--stats-interval"),
         ("--trace-idle-gap-cap-seconds 2".to_owned(), "--trace-idle-gap-cap-seconds"),
         ("--use-think-time-only".to_owned(), "--use-think-time-only"),
         ("--no-allow-dataset-wrap".to_owned(), "--no-allow-dataset-wrap"),
@@ -79,9 +80,9 @@ fn value(flag: &Flag) -> Option<String> {
     })
 }
 
-/// With nothing else on the command line each accepted flag acts, is refused, or is told: none is dropped in silence.
+/// Beside nothing but the data each accepted flag acts, is refused, or is told: none is dropped in silence.
 #[test]
-fn in_the_plainest_run_no_flag_is_dropped_in_silence() {
+fn in_the_plainest_runs_no_flag_is_dropped_in_silence() {
     // What is so anyway: they say what the run is, or ask for what there is without them.
     let apart = [
         "--model",
@@ -92,27 +93,45 @@ fn in_the_plainest_run_no_flag_is_dropped_in_silence() {
         "--allow-dataset-wrap",
         "--arrival-pattern",
         "--request-rate-mode",
+        "--fixed-schedule-auto-offset",
+        "--no-fixed-schedule",
+        "--open-loop-replay",
+        "--force-min-tokens",
     ];
     let is_only_choice = |flag: &Flag| flag.values().count() == 1;
-    for endpoint in ["chat", "completions", "embeddings", "nim-rankings"] {
+    for line in [
+        "",
+        "--endpoint-type nim-rankings",
+        "--input-file @single_turn.jsonl --custom-dataset-type single_turn",
+        "--input-file @single_turn.jsonl --custom-dataset-type raw_payload",
+        "--input-file @mooncake_hash.jsonl --custom-dataset-type mooncake_trace",
+        "--input-file @baseten.parquet --custom-dataset-type baseten_trace --endpoint-type completions",
+        "--input-file @weka_trace.json --custom-dataset-type weka_trace",
+        "--public-dataset exgentic",
+    ] {
+        let words = words(line);
         let seen = |more: &[&str]| {
-            let plain = ["--url", "http://h:1", "--endpoint-type", endpoint];
-            effect(&plain.iter().chain(more).copied().collect::<Vec<_>>())
+            let plain = words.iter().map(String::as_str);
+            effect(&plain.chain(["--url", "http://h:1"]).chain(more.iter().copied()).collect::<Vec<_>>())
         };
-        let (plain, _) = seen(&[]).unwrap();
+        let (plain, said) = seen(&[]).unwrap();
         let flags = flags::all().filter(|flag| flag.acts() && !is_only_choice(flag));
-        let names = flags.flat_map(|flag| flag.names.iter().map(move |name| (flag, *name)));
+        // Other names mean the same, but for those of opposites.
+        let is_own = |flag: &Flag, name: &str| name == flag.shown || name.starts_with("--no-");
+        let names = flags
+            .flat_map(|flag| flag.names.iter().map(move |name| (flag, *name)))
+            .filter(|(flag, name)| is_own(flag, name));
         let is_dropped = |(flag, name): &(&Flag, &str)| {
             let value = value(flag);
             let words: Vec<&str> = std::iter::once(*name).chain(value.as_deref()).collect();
-            seen(&words).is_ok_and(|(run, notes)| run == plain && notes.is_empty())
+            seen(&words).is_ok_and(|(run, notes)| run == plain && notes == said)
         };
         let dropped: Vec<_> = names
             .filter(|(_, name)| !apart.contains(name))
             .filter(is_dropped)
             .map(|(_, name)| name)
             .collect();
-        assert!(dropped.is_empty(), "{endpoint}: {dropped:?}");
+        assert!(dropped.is_empty(), "{line}: {dropped:?}");
     }
 }
 
