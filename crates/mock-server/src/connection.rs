@@ -46,7 +46,7 @@ pub(crate) struct Current {
     pub(crate) in_flight: bool,
     pub(crate) head_at: Mono,
     /// It was asked for the head of the answer alone.
-    pub(crate) head_only: bool,
+    pub(crate) bodiless: bool,
     /// When the body was complete.
     pub(crate) received: Option<Mono>,
     pub(crate) request_id: Option<String>,

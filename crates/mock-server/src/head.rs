@@ -59,7 +59,7 @@ pub(crate) struct Head {
     pub(crate) http11: bool,
     pub(crate) expects_continue: bool,
     /// HEAD: the answer has the head of one, and nothing behind it.
-    pub(crate) head_only: bool,
+    pub(crate) bodiless: bool,
     pub(crate) request_id: Option<String>,
     pub(crate) correlation_id: Option<String>,
 }
@@ -98,7 +98,7 @@ fn read(request: &httparse::Request<'_, '_>, keep_ids: bool) -> Result<Head, Bad
         keep_alive: http11,
         http11,
         expects_continue: false,
-        head_only: request.method == Some("HEAD"),
+        bodiless: request.method == Some("HEAD"),
         request_id: None,
         correlation_id: None,
     };

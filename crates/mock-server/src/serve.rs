@@ -181,15 +181,15 @@ impl Worker {
         let mut head = match parsed {
             Ok(head) => Box::new(head),
             Err(head::BadHead(status, message)) => {
-                connection.current.head_only = false;
+                connection.current.bodiless = false;
                 self.refuse_head(connection, slot, status, message)?;
                 return Ok(rest.len());
             }
         };
         let load = head.route.is_load();
-        let head_only = head.head_only;
+        let bodiless = head.bodiless;
         connection.current =
-            Current { counted: load, in_flight: load, head_at: at, head_only, ..Current::default() };
+            Current { counted: load, in_flight: load, head_at: at, bodiless, ..Current::default() };
         connection.take_ids(&mut head);
         if load {
             self.shared.counters.begin();
@@ -244,7 +244,7 @@ impl Worker {
         out.clear();
         self.leave(connection);
         dialect::head(&mut out, status, content_type, keep_alive, body.len(), more);
-        if !connection.current.head_only {
+        if !connection.current.bodiless {
             out.extend_from_slice(body);
         }
         let result = connection.write(&out, false);
