@@ -47,10 +47,8 @@ pub(crate) fn bring(
         return Ok(());
     }
     let brought = of_hub(environment, name, &config.tokenizer.revision, searches);
-    let brought = brought.map_err(|failure| match aiperf_run::makes_text(config) {
-        true => failure,
-        false => Failure { text: failure.text + aiperf_run::WITHOUT_TOKENIZER, ..failure },
-    })?;
+    let way_out = if aiperf_run::makes_text(config) { "" } else { aiperf_run::WITHOUT_TOKENIZER };
+    let brought = brought.map_err(|failure| Failure { text: failure.text + way_out, ..failure })?;
     if let Some(Brought { name, commit }) = brought {
         notes.push(Note::info(format!("tokenizer {name} is used at commit {commit}")));
         config.tokenizer.source = TokenizerSource::Named(name);
