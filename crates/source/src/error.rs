@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::digest::ITS_SOURCE;
+use crate::http::MOST_HOPS;
 use crate::settings::OFFLINE_VARIABLE;
 
 /// A reference that cannot be used, with the reason.
@@ -149,6 +150,9 @@ pub enum Problem {
         /// From where to where, and why not.
         what: String,
     },
+    /// Redirects without an end.
+    #[error("the redirect of {0} is one of more than {MOST_HOPS}")]
+    EndlessRedirect(String),
     /// A folder without a manifest, and without a layout that needs none.
     #[error("{folder} has no aiperf.json{also}")]
     NoManifest {
@@ -364,6 +368,9 @@ impl Problem {
             Problem::Redirect { .. } => {
                 "Use the address that it leads to, or ask the publisher to serve the file directly".into()
             }
+            Problem::EndlessRedirect(_) => {
+                "Ask the publisher to serve the file directly: the address leads back to itself, or on and on".into()
+            }
             Problem::BadManifest { rule, .. } => format!("Ask the publisher to correct it: {rule}"),
             Problem::NeedsVersion { spec, .. } => format!("Use a version of AIPerf that is {spec}"),
             Problem::NeedsEndpoint { .. } => "Change --endpoint-type to one of them".into(),
@@ -419,6 +426,7 @@ impl Problem {
             | Problem::Unexpected { .. }
             | Problem::NotAHub { .. }
             | Problem::Redirect { .. }
+            | Problem::EndlessRedirect(_)
             | Problem::Changed(_)
             | Problem::CutShort { .. }
             | Problem::Locked(_)

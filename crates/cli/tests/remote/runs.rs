@@ -441,3 +441,20 @@ fn a_prefix_of_s3_runs_like_the_same_file_on_disk() {
     }
     assert!(!said.to_lowercase().contains("canary"), "a key or token is printed or kept");
 }
+
+#[test]
+fn offline_a_part_of_a_folder_is_no_run() {
+    let manifest = b"{\"path\": \"d\", \"format\": \"mooncake_trace\"}";
+    let hub = StubHub::start(&[(
+        "org/shards",
+        StubRepo::new(&[("aiperf.json", manifest), ("d/a.parquet", b"PAR1 a"), ("d/b.parquet", b"PAR1 b")]),
+    )]);
+    let mut machine = Machine::new(&hub);
+    machine.fetched("hf://org/shards/d/a.parquet");
+    machine.set("TRANSFORMERS_OFFLINE", "1");
+    let output = machine.profile(&["--input-file", "hf://org/shards"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("was not found: it is not in the cache and offline mode is on"), "{said}");
+    assert!(!machine.home.path().join("out").exists());
+}

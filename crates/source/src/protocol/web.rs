@@ -99,8 +99,7 @@ impl Web<'_> {
             }
             url = redirect_target(&url, response.headers())?;
         }
-        Err(Problem::Redirect { what: format!("of {} is one of more than {MOST_HOPS}", host_of(&url)) }
-            .into())
+        Err(Problem::EndlessRedirect(host_of(&url)).into())
     }
 
     /// Size and validators, by HEAD where that is allowed, else by the first byte.

@@ -29,6 +29,7 @@ fn problems() -> Vec<Problem> {
         Problem::RateLimited { status: 429, what: text(), seconds: 99 },
         Problem::NotAHub { endpoint: text(), what: text() },
         Problem::Redirect { what: text() },
+        Problem::EndlessRedirect(text()),
         Problem::NoManifest { folder: text(), also: String::new(), fix: "Point at one file of it".into() },
         Problem::BadManifest { manifest: "aiperf.json".into(), what: text(), rule: text() },
         Problem::NeedsVersion { manifest: text(), spec: text(), own: text() },

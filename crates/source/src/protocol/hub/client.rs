@@ -497,7 +497,7 @@ fn answer_body(response: Response, file: &Entry, range: Range) -> Result<Body, F
 }
 
 fn too_many_hops(url: &Url) -> Problem {
-    Problem::Redirect { what: format!("of {} is one of more than {MOST_HOPS}", host_of(url)) }
+    Problem::EndlessRedirect(host_of(url))
 }
 
 fn next_page(headers: &HeaderMap) -> Option<String> {
