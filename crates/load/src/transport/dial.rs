@@ -336,7 +336,10 @@ mod tests {
 
     #[test]
     fn a_name_without_an_address_of_the_asked_kind_says_so() {
-        let error = lookup("127.0.0.1", 1, IpVersion::V6).unwrap_err();
+        // A name that is an IPv4 address to the resolver alone.
+        let error = lookup("127.1", 1, IpVersion::V6).unwrap_err();
         assert!(error.to_string().contains("AIPERF_HTTP_IP_VERSION"), "{error}");
+        // An address is taken as it is.
+        assert_eq!(lookup("127.0.0.1", 1, IpVersion::V6).unwrap(), ["127.0.0.1:1".parse().unwrap()]);
     }
 }
