@@ -22,15 +22,16 @@ const OVERLAP: usize = 4 << 10;
 pub(crate) type Take<'a> = &'a mut dyn FnMut(u64, Option<&str>, &str) -> bool;
 
 /// Hands out the lines of a file, decompressed, or the texts in the rows of a columnar one at any depth: of the first
-/// `most` lines or rows. Memory is a piece of a line, or a batch of rows.
-pub fn texts(path: &Path, most: u64, take: Take<'_>) -> Result<(), DatasetError> {
+/// `most` lines or rows. Whether the file has more, unless `take` wanted no more. Memory is a piece of a line, or a batch
+/// of rows.
+pub fn texts(path: &Path, most: u64, take: Take<'_>) -> Result<bool, DatasetError> {
     match coding(path)? {
         Coding::Parquet | Coding::Arrow => of_rows(path, most, take),
         Coding::Plain | Coding::Gzip | Coding::Zstd => of_lines(path, most, take),
     }
 }
 
-fn of_lines(path: &Path, most: u64, take: Take<'_>) -> Result<(), DatasetError> {
+fn of_lines(path: &Path, most: u64, take: Take<'_>) -> Result<bool, DatasetError> {
     let mut from = BufReader::with_capacity(1 << 16, reader(path)?);
     let mut line = Vec::new();
     let mut number = 1;
@@ -42,7 +43,7 @@ fn of_lines(path: &Path, most: u64, take: Take<'_>) -> Result<(), DatasetError> 
             .read_until(b'\n', &mut line)
             .map_err(|error| read_error(path, &error))?;
         if count == 0 || !take(number, None, &String::from_utf8_lossy(&line)) {
-            break;
+            return Ok(false);
         }
         if line.ends_with(b"\n") {
             number += 1;
@@ -51,28 +52,31 @@ fn of_lines(path: &Path, most: u64, take: Take<'_>) -> Result<(), DatasetError> 
             line.drain(..line.len().saturating_sub(OVERLAP));
         }
     }
-    Ok(())
+    from.fill_buf().map(|rest| !rest.is_empty()).map_err(|error| read_error(path, &error))
 }
 
-fn of_rows(path: &Path, most: u64, take: Take<'_>) -> Result<(), DatasetError> {
+fn of_rows(path: &Path, most: u64, take: Take<'_>) -> Result<bool, DatasetError> {
     let table = Arc::new(Table::open(path)?);
     let fields = table.schema().fields().iter().enumerate();
     let columns: Vec<usize> =
         fields.filter(|(_, field)| has_texts(field.data_type())).map(|(index, _)| index).collect();
+    let has_more = table.rows() > most;
     if columns.is_empty() {
-        return Ok(());
+        return Ok(has_more);
     }
     for batch in table.batches(&columns, 0)? {
         let (first, batch) = batch?;
         for row in 0..batch.num_rows() {
             let number = first + row as u64 + 1;
-            if number > most || !row_texts(&batch, row, &mut |column, text| take(number, Some(column), text))
-            {
-                return Ok(());
+            if number > most {
+                return Ok(has_more);
+            }
+            if !row_texts(&batch, row, &mut |column, text| take(number, Some(column), text)) {
+                return Ok(false);
             }
         }
     }
-    Ok(())
+    Ok(has_more)
 }
 
 fn row_texts(batch: &RecordBatch, row: usize, take: &mut dyn FnMut(&str, &str) -> bool) -> bool {

@@ -524,6 +524,12 @@ fn records_after_the_first_thousand_are_said_to_be_unread() {
     );
     let said = stdout(&set.machine.aiperf(&["dataset", "publish-check", "set"]));
     assert!(said.contains("set would run for others"), "a thousand are all of them: {said}");
+    // Columns without a text.
+    let rows: Vec<Value> =
+        (0..1_001).map(|row| json!({"input_length": 5, "output_length": row + 1})).collect();
+    set.put("x.parquet", &rows::parquet(&rows, 500));
+    set.put("aiperf.json", &manifest(&json!({"path": "x.parquet"})));
+    set.finding(&[], "note", "x.parquet", "only its first 1,000 records are read");
 }
 
 #[test]

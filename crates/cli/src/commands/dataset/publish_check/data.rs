@@ -220,13 +220,7 @@ pub(super) fn texts(directory: &Path, paths: &[PathBuf], all: bool, findings: &m
 fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) -> bool {
     let most = if all { u64::MAX } else { RECORDS };
     let mut said = [false; 3];
-    let mut has_more = false;
-    // What cannot be read is told by the reader of records.
-    let _ = aiperf_dataset::texts(path, most.saturating_add(1), &mut |number, column, text| {
-        if number > most {
-            has_more = true;
-            return false;
-        }
+    let has_more = aiperf_dataset::texts(path, most, &mut |number, column, text| {
         let looks: [(bool, Level, &str, &str); 3] = [
             (
                 !said[0] && has_secret(text),
@@ -267,7 +261,8 @@ fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding
         // Whether there are more is looked for to the end.
         !all || said.contains(&false)
     });
-    has_more
+    // What cannot be read is told by the reader of records.
+    has_more.unwrap_or(false)
 }
 
 fn has_secret(text: &str) -> bool {
