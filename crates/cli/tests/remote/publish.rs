@@ -520,7 +520,7 @@ fn records_after_the_first_thousand_are_said_to_be_unread() {
     assert!(said.contains("set would run for others") && !said.contains("1,000"), "{said}");
     set.put(
         "trace.jsonl",
-        &[&TRACE.repeat(333)[..], &TRACE[..TRACE.iter().position(|&b| b == b'\n').unwrap() + 1]].concat(),
+        &[&TRACE.repeat(333)[..], TRACE.split_inclusive(|&byte| byte == b'\n').next().unwrap()].concat(),
     );
     let said = stdout(&set.machine.aiperf(&["dataset", "publish-check", "set"]));
     assert!(said.contains("set would run for others"), "a thousand are all of them: {said}");
