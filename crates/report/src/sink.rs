@@ -164,18 +164,32 @@ impl State {
         if self.buffer.is_empty() || self.failure.is_some() {
             return;
         }
-        match self.file.write_all(&self.buffer) {
-            Ok(()) => self.written += self.buffer.len() as u64,
-            Err(error) => {
-                self.lines -= memchr::memchr_iter(b'\n', &self.buffer).count() as u64;
-                // Part of the buffer may be on disk: cut it off, so that the file ends with a whole line. Where
-                // that cannot be done (a pipe, a device) there is nothing to repair either.
-                let _ = self.file.set_len(self.written);
-                self.failure = Some(error);
-            }
+        let (taken, failure) = write_most(&mut self.file, &self.buffer);
+        let whole = memchr::memrchr(b'\n', &self.buffer[..taken]).map_or(0, |end| end + 1);
+        self.written += whole as u64;
+        if let Some(error) = failure {
+            self.lines -= memchr::memchr_iter(b'\n', &self.buffer[whole..]).count() as u64;
+            // Part of a line may be on disk: cut it off, so that the file ends with a whole one. Where that cannot be
+            // done (a pipe, a device) there is nothing to repair either.
+            let _ = self.file.set_len(self.written);
+            self.failure = Some(error);
         }
         self.buffer.clear();
     }
+}
+
+/// How many of the bytes were taken, and why not all of them.
+fn write_most(file: &mut impl Write, bytes: &[u8]) -> (usize, Option<io::Error>) {
+    let mut taken = 0;
+    while taken < bytes.len() {
+        match file.write(&bytes[taken..]) {
+            Ok(0) => return (taken, Some(io::ErrorKind::WriteZero.into())),
+            Ok(more) => taken += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (taken, Some(error)),
+        }
+    }
+    (taken, None)
 }
 
 #[cfg(test)]
@@ -183,6 +197,25 @@ mod tests {
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn what_was_taken_before_a_failure_is_known() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                let fits = self.0.min(bytes.len()).min(3);
+                self.0 -= fits;
+                if fits == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(fits) }
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (taken, failure) = write_most(&mut Full(7), b"one\ntwo\nthree\n");
+        assert_eq!((taken, failure.unwrap().kind()), (7, io::ErrorKind::StorageFull));
+        let (taken, failure) = write_most(&mut Full(9), b"one\n");
+        assert_eq!((taken, failure.is_none()), (4, true));
+    }
 
     #[test]
     fn lines_reach_the_file_within_a_second() {

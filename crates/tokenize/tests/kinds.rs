@@ -111,7 +111,7 @@ fn a_rank_file_of_an_unknown_class_says_which_classes_are_known() {
     {
         fs::write(folder.path().join("tokenizer_config.json"), config).unwrap();
         let text = open(folder.path()).unwrap_err().to_string();
-        for part in [said, "TikTokenTokenizer", "never run", "`builtin`", "--use-server-token-count"] {
+        for part in [said, "TikTokenTokenizer", "never run", "`builtin`"] {
             assert!(text.contains(part), "{text}");
         }
     }

@@ -68,7 +68,7 @@ pub(in crate::commands) fn unknown<'a>(
         (true, 0..=MOST) => format!("; there are {}", names.join(", ")),
         (true, _) => "; `aiperf datasets` lists them".to_owned(),
     };
-    format!("error: there is no {what} '{asked}'{tip}\n")
+    format!("there is no {what} '{asked}'{tip}")
 }
 
 /// How files of a format are written, in a few words.
@@ -225,6 +225,6 @@ mod tests {
         assert!(!message.contains("near"), "{message}");
         assert!(formats().iter().all(|format| message.contains(format.name())), "{message}");
         let message = unknown("data set", "qqqqqqqqqqqqqqqq", "qqqqqqqqqqqqqqqq", ["a"; 61].into_iter());
-        assert!(message.ends_with("'; `aiperf datasets` lists them\n"), "{message}");
+        assert!(message.ends_with("'; `aiperf datasets` lists them"), "{message}");
     }
 }

@@ -190,7 +190,7 @@ fn answer(category: Option<&str>, name: Option<&str>, all: bool) -> Result<Strin
     let entries = (category.entries)();
     let Some(entry) = entries.iter().find(|entry| plain(entry.name) == wanted) else {
         let names = entries.iter().map(|entry| entry.name);
-        return Err(unknown(category.name, asked, &wanted, names));
+        return Err(format!("error: {}\n", unknown(category.name, asked, &wanted, names)));
     };
     let mut text = format!("{} ({})\n{}\n", entry.name, category.name, entry.line);
     for line in &entry.details {

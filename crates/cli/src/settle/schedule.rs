@@ -56,8 +56,10 @@ pub(super) fn settle(
             timing.promotes && timing.timestamp
         };
         let entry = aiperf_dataset::format(format);
+        // Of formats that are played when asked for, and of columns from elsewhere that nobody called a trace.
+        let held_back = !entry.promotes || detected == Some(false);
         if entry.timed
-            && !entry.promotes
+            && held_back
             && probe.first_record_timing(path, format, columns).map_err(unreadable)?.timestamp
         {
             notes.push(Note::warning(format!(

@@ -120,7 +120,10 @@ fn a_file_that_cannot_grow_ends_with_1_and_names_it() {
     assert!(ran.out.contains("Request Latency"));
     let results = place.results();
     let count = results.records().len();
-    assert!(count > 0);
+    // All of them that have room: not one more would fit.
+    let text = results.text("profile_export.jsonl");
+    let longest = text.lines().map(str::len).max().unwrap();
+    assert!(text.ends_with('\n') && text.len() + longest + 64 > 300 * 1024, "{} bytes", text.len());
     // As many as the messages say.
     assert!(ran.err.contains(&format!("; it ends after {count} records; ")), "{count}: {}", ran.err);
     let listed = format!("out/profile_export.jsonl (incomplete: it ends after {count} records)");

@@ -543,7 +543,7 @@ fn endpoint_types_that_no_run_has_are_told() {
     for command in ["publish-check", "resolve"] {
         let output = set.machine.aiperf(&["dataset", command, "set", "--endpoint-type", "bogus"]);
         assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-        assert!(stderr(&output).starts_with("error: --endpoint-type: "), "{}", stderr(&output));
+        assert!(stderr(&output).starts_with("error: --endpoint-type: there is no"), "{}", stderr(&output));
     }
 }
 

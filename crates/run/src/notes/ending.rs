@@ -129,7 +129,7 @@ fn what_helps(error: &RequestError) -> Option<&'static str> {
             "nothing answers at that address: check --url, the network, and firewalls on the way"
         }
         (_, "ClientConnectorCertificateError") => {
-            "the certificate of the server is not trusted: have its authority trusted by the system, or set \
+            "the certificate of the server is not trusted: name it, or its authority, in SSL_CERT_FILE, or set \
              AIPERF_HTTP_SSL_VERIFY=0 to accept any"
         }
         (_, "ClientConnectorSSLError") => {

@@ -63,7 +63,7 @@ fn fetch_set(matches: &ArgMatches, name: &str, environment: &Environment) -> Exi
     let plain = name.to_ascii_lowercase().replace('-', "_");
     let Some(set) = public::find(name) else {
         let names = public::sets().iter().map(|set| set.name);
-        print::err(&unknown("public data set", name, &plain, names));
+        print::err(&format!("error: {}\n", unknown("public data set", name, &plain, names)));
         return ExitStatus::Usage;
     };
     let repo = match matches.get_one::<String>("hf-weka-dataset").map(|name| repository(name)) {

@@ -83,7 +83,8 @@ pub(super) fn details(asked: &str, plain: &str, as_json: bool) -> ExitStatus {
     let Some(set) = find(asked) else {
         let names =
             formats().iter().map(aiperf_dataset::Format::name).chain(sets().iter().map(|set| set.name));
-        print::err(&unknown("data set format or public data set", asked, plain, names));
+        let unknown = unknown("data set format or public data set", asked, plain, names);
+        print::err(&format!("error: {unknown}\n"));
         return ExitStatus::Usage;
     };
     print::out(&if as_json { format!("{:#}\n", facts(set)) } else { columns(&lines(set)) });
