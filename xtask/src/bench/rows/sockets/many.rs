@@ -71,7 +71,9 @@ pub(super) fn streams(bench: &Bench) -> Result<Vec<Figure>> {
         })?;
         Ok([memory, percentile(&errors, 99.0).context("no gaps")?, reasons])
     })?;
-    if let (Some(longest), Some(reasons)) = (disturbed.iter().copied().reduce(f64::max), figures.pop()) {
+    if let Some(longest) = disturbed.iter().copied().reduce(f64::max)
+        && let Some(reasons) = figures.pop()
+    {
         figures.push(
             reasons
                 .note(format!(
