@@ -18,8 +18,8 @@ use crate::{Files, Len, OpenContext, PhaseChoice, Survey, open};
 /// Opens a file of `bytes` as `format`, builds some of what is in it, and looks at it the way analyses do.
 ///
 /// # Panics
-/// When what was indexed cannot be built (prompts of a damaged columnar file excepted), or is told otherwise than it is
-/// built: that is the finding.
+/// When what was indexed cannot be built or told (cells of a damaged columnar file excepted), or is told otherwise than
+/// it is built: that is the finding.
 pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpoint: EndpointKind) {
     let ending = match crate::format(format).files {
         Files::Jsonl => ".jsonl",
@@ -64,6 +64,8 @@ pub fn fuzz_format(format: FileFormat, bytes: &[u8], fixed_schedule: bool, endpo
             let _ = (dataset.place(index, turns - 1), dataset.position(index, turns - 1));
             match dataset.facts(index, 0..turns) {
                 Ok(facts) => assert_eq!(facts.len(), turns as usize),
+                // Nor are its hashes, which no schedule needs, before they are told.
+                Err(error) if ending == ".parquet" => drop(error.to_string()),
                 Err(error) => panic!("indexed and not told: {error}"),
             }
         }
