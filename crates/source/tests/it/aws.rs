@@ -361,3 +361,15 @@ fn why_a_profile_gives_nothing_is_told() {
         assert!(!error.contains("Grant"), "{error}");
     }
 }
+
+#[test]
+fn a_file_of_profiles_that_is_malformed_is_named_where_no_credentials_are_found() {
+    let store = store();
+    store.fault(|_| Some(aiperf_test_servers::s3::error(403, "AccessDenied")));
+    let machine = machine(&store, &[("config", "[default\naws_access_key_id = CANARY\n")]);
+    let error = machine.access("s3://traces/x.jsonl", &with()).unwrap_err().to_string();
+    let config = machine.home.path().join(".aws/config");
+    let told = format!("Correct the file first: {}:1 has a section without its ]. ", config.display());
+    assert!(error.contains("no credentials") && error.contains(&told), "{error}");
+    assert!(!error.contains("CANARY"), "{error}");
+}

@@ -177,6 +177,10 @@ impl Credentials {
             },
             |(_, advice)| advice,
         );
+        // Keys may stand there that were not understood.
+        let faults = self.profiles.faults.join(", and ");
+        let advice =
+            if faults.is_empty() { advice } else { format!("Correct the file first: {faults}. {advice}") };
         Who { name, advice: Some(advice) }
     }
 

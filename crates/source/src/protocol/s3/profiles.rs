@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::settings::Settings;
 
@@ -19,6 +20,8 @@ pub(crate) struct Profiles {
     pub(crate) chosen: String,
     /// The environment names it.
     pub(crate) is_named: bool,
+    /// What of the files could not be read, the first of each: never what stands there.
+    pub(crate) faults: Vec<String>,
 }
 
 impl fmt::Debug for Profiles {
@@ -43,6 +46,7 @@ impl Profiles {
             sections: BTreeMap::new(),
             chosen: chosen.unwrap_or("default").to_owned(),
             is_named: chosen.is_some(),
+            faults: Vec::new(),
         };
         let text = |variable: &str, name: &str| {
             let home = || Some(PathBuf::from(settings.variable("HOME")?).join(".aws").join(name));
@@ -53,10 +57,14 @@ impl Profiles {
                 },
                 None => home()?,
             };
-            std::fs::read_to_string(path).ok()
+            match std::fs::read_to_string(&path) {
+                Ok(text) => Some((path, Ok(text))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => Some((path, Err(error))),
+            }
         };
-        if let Some(text) = text("AWS_CONFIG_FILE", "config") {
-            all.add(&text, |section| {
+        if let Some((path, text)) = text("AWS_CONFIG_FILE", "config") {
+            all.add(&path, text, |section| {
                 if section == "default" {
                     return Some((Kind::Profile, section.to_owned()));
                 }
@@ -70,21 +78,46 @@ impl Profiles {
                 Some((kind, name.trim().to_owned()))
             });
         }
-        if let Some(text) = text("AWS_SHARED_CREDENTIALS_FILE", "credentials") {
-            all.add(&text, |section| Some((Kind::Profile, section.to_owned())));
+        if let Some((path, text)) = text("AWS_SHARED_CREDENTIALS_FILE", "credentials") {
+            all.add(&path, text, |section| Some((Kind::Profile, section.to_owned())));
         }
         all
     }
 
-    fn add(&mut self, text: &str, section_of: impl Fn(&str) -> Option<(Kind, String)>) {
+    /// Adds the sections of a file. What is malformed in it is passed over, and the first such line noted.
+    fn add(
+        &mut self,
+        path: &Path,
+        text: io::Result<String>,
+        section_of: impl Fn(&str) -> Option<(Kind, String)>,
+    ) {
+        let text = match text {
+            Ok(text) => text,
+            Err(error) => {
+                self.faults.push(format!("{} cannot be read: {error}", path.display()));
+                return;
+            }
+        };
         let mut section = None;
         let mut above = String::new();
-        for line in text.lines() {
+        let mut is_first_section = true;
+        let mut malformed = None;
+        for (number, line) in (1..).zip(text.lines()) {
             let is_below = line.starts_with([' ', '\t']);
             let line = line.trim();
             if line.starts_with(['#', ';']) {
                 continue;
             }
+            let fault = match line {
+                "" => None,
+                _ if line.starts_with('[') && !line.contains(']') => Some("a section without its ]"),
+                _ if line.starts_with('[') => None,
+                _ if is_first_section => Some("a line above the first [section]"),
+                _ if !is_below && !line.contains('=') => Some("a line without a ="),
+                _ => None,
+            };
+            is_first_section &= !line.starts_with('[');
+            malformed = malformed.or_else(|| fault.map(|fault| (number, fault)));
             if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
                 section = section_of(name.trim());
                 above.clear();
@@ -100,6 +133,8 @@ impl Profiles {
                 }
             }
         }
+        self.faults
+            .extend(malformed.map(|(number, fault)| format!("{}:{number} has {fault}", path.display())));
     }
 
     fn key(&self, kind: Kind, name: &str, key: &str) -> Option<&str> {
@@ -174,6 +209,37 @@ mod tests {
         assert_eq!(team.own("aws_access_key_id"), Some("a"));
         assert_eq!((team.own("s3"), team.get("x", "region")), (None, None));
         assert_eq!((team.own("s3.region"), team.single_sign_on("x", "region")), (Some("nested"), Some("no")));
+    }
+
+    #[test]
+    fn the_first_line_that_is_malformed_is_told_and_not_what_stands_there() {
+        let home = tempfile::tempdir().unwrap();
+        let config = home.path().join("config");
+        let faults = || {
+            let path = |path: &Path| path.display().to_string();
+            let variables = BTreeMap::from([
+                ("AWS_CONFIG_FILE".to_owned(), path(&config)),
+                ("AWS_SHARED_CREDENTIALS_FILE".to_owned(), path(&home.path().join("none"))),
+            ]);
+            Profiles::of(&Settings::of(&variables).unwrap()).faults
+        };
+        assert_eq!(faults(), [""; 0]);
+        for (text, told) in [
+            ("# c\n\n[default]\nregion = x\ns3 =\n  endpoint_url = y\n  more\n[other]\n", None),
+            ("[default\nregion = canary\n", Some("1 has a section without its ]")),
+            ("region = canary\n[default]\n", Some("1 has a line above the first [section]")),
+            ("[default]\nregion canary\ncanary\n", Some("2 has a line without a =")),
+        ] {
+            std::fs::write(&config, text).unwrap();
+            let told: Vec<String> = told.iter().map(|told| format!("{}:{told}", config.display())).collect();
+            assert_eq!(faults(), told, "{text}");
+        }
+        std::fs::write(&config, b"\xff").unwrap();
+        let told = faults();
+        assert!(
+            told.len() == 1 && told[0].starts_with(&format!("{} cannot be read: ", config.display())),
+            "{told:?}"
+        );
     }
 
     #[test]
