@@ -25,4 +25,4 @@ mod usage;
 pub use aiperf_load::preflight::ready_process;
 pub use error::{InputError, RunError, StartFailure, WITHOUT_TOKENIZER};
 pub use run::{RunEnd, execute, makes_text, needs_tokenizer, open_tokenizer};
-pub use signals::Signals;
+pub use signals::{Signals, interrupts};

@@ -34,12 +34,7 @@ pub struct Signals {
 impl Signals {
     /// Starts listening.
     pub fn install() -> std::io::Result<Signals> {
-        let mut wanted = vec![SIGINT, SIGTERM];
-        // A terminal that goes away is an interrupt too, unless `nohup` said otherwise.
-        if !hangup_is_ignored() {
-            wanted.push(SIGHUP);
-        }
-        let mut signals = Hook::new(wanted)?;
+        let mut signals = Hook::new(interrupts())?;
         let hook = signals.handle();
         let slot = Slot::default();
         let inner = Arc::clone(&slot);
@@ -105,6 +100,12 @@ fn die(signal: i32) {
         let _ = low_level::emulate_default_handler(signal);
     }
     low_level::exit(128 + signal);
+}
+
+/// The signals that interrupt what goes on. A terminal that goes away is an interrupt too, unless `nohup` said
+/// otherwise.
+pub fn interrupts() -> impl Iterator<Item = i32> {
+    [SIGINT, SIGTERM].into_iter().chain((!hangup_is_ignored()).then_some(SIGHUP))
 }
 
 /// Whether the process was started with SIGHUP ignored.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use aiperf_source::Stop;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Hook};
 
 use crate::exit::{ExitStatus, Failure};
@@ -16,7 +15,7 @@ use crate::remote::Signals;
 /// What is said of a command that did not come to its end.
 const INTERRUPTED: &str = "interrupted; nothing was left behind";
 
-/// Hears Ctrl-C and SIGTERM as long as it is held; a second one ends the program.
+/// Hears Ctrl-C and its kin as long as it is held; a second one ends the program.
 pub(super) struct Interrupt {
     heard: Arc<AtomicBool>,
     _signals: Signals,
@@ -42,13 +41,13 @@ impl Interrupt {
     }
 }
 
-/// While it is held, Ctrl-C and SIGTERM end a command that only reads: at once, whatever it does.
+/// While it is held, Ctrl-C and its kin end a command that only reads: at once, whatever it does.
 pub(super) struct EndsAtOnce(Option<Handle>);
 
 impl EndsAtOnce {
     /// `folder` is removed before the end. Where signals cannot be listened to, they end the program themselves.
     pub(super) fn new(folder: Option<PathBuf>) -> EndsAtOnce {
-        let Ok(mut signals) = Hook::new([SIGINT, SIGTERM]) else { return EndsAtOnce(None) };
+        let Ok(mut signals) = Hook::new(aiperf_run::interrupts()) else { return EndsAtOnce(None) };
         let handle = signals.handle();
         let wait = move || {
             if signals.forever().next().is_some() {
@@ -122,7 +121,7 @@ mod tests {
         // Sources were asked before: nothing listens any more.
         drop(Signals::set(&Stop::default()));
         let _ends = EndsAtOnce::new(Some(folder.into()));
-        signal_hook::low_level::raise(SIGINT).unwrap();
+        signal_hook::low_level::raise(signal_hook::consts::SIGINT).unwrap();
         loop {
             std::thread::park();
         }

@@ -1,11 +1,10 @@
-//! Ctrl-C and SIGTERM end a transfer, and nothing else; a second one ends the program.
+//! Ctrl-C, SIGTERM and a terminal that goes away end a transfer, and nothing else; a second one ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use aiperf_source::Stop;
 use signal_hook::SigId;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::ExitStatus;
 
@@ -25,7 +24,7 @@ impl Signals {
                 signal_hook::flag::register(signal, Arc::clone(&flag)),
             ]
         };
-        Signals([SIGINT, SIGTERM].into_iter().flat_map(handlers).flatten().collect())
+        Signals(aiperf_run::interrupts().flat_map(handlers).flatten().collect())
     }
 }
 
@@ -42,13 +41,17 @@ mod tests {
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::Command;
 
+    use signal_hook::consts::{SIGHUP, SIGINT};
+
     use super::*;
 
     const SIGNALS: &str = "AIPERF_TEST_SIGNALS";
 
     #[test]
     fn the_second_signal_ends_the_program_even_where_nothing_looks_at_the_first() {
-        for (count, code) in [("0", 7), ("1", 8), ("2", 130)] {
+        // Where the tests themselves run under `nohup`, nobody hears it.
+        let hangup = 7 + i32::from(aiperf_run::interrupts().any(|signal| signal == SIGHUP));
+        for (count, code) in [("0", 7), ("1", 8), ("2", 130), ("hangup", hangup)] {
             let output = Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "remote::signals::tests::child_that_is_interrupted", "--nocapture"])
                 .env(SIGNALS, count)
@@ -61,13 +64,13 @@ mod tests {
     /// Not a test by itself: the child of the one above.
     #[test]
     fn child_that_is_interrupted() {
-        let Some(count) = std::env::var(SIGNALS).ok().and_then(|text| text.parse::<u32>().ok()) else {
-            return;
-        };
+        let Ok(text) = std::env::var(SIGNALS) else { return };
+        let (signal, count) =
+            if text == "hangup" { (SIGHUP, 1) } else { (SIGINT, text.parse::<u32>().unwrap()) };
         let stop = Stop::default();
         let _signals = Signals::set(&stop);
         for _ in 0..count {
-            signal_hook::low_level::raise(SIGINT).unwrap();
+            signal_hook::low_level::raise(signal).unwrap();
         }
         std::process::exit(7 + i32::from(stop.flag().load(std::sync::atomic::Ordering::Relaxed)));
     }
