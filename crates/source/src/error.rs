@@ -109,7 +109,7 @@ pub enum Problem {
         is_https: bool,
     },
     /// An answer that means "not now", three times.
-    #[error("the server answered {status} to {what} after {attempts} attempts")]
+    #[error("the server answered {status} to {what}{}", after(*attempts))]
     Answered {
         /// The HTTP status.
         status: u16,
@@ -264,6 +264,18 @@ pub enum Problem {
         /// What came.
         what: String,
     },
+    /// The storage behind a Hub sent something else than the file, three times.
+    #[error("the storage at {host} sent {sent} in place of the {size} bytes of {file} at this commit")]
+    NotTheFile {
+        /// Host and port.
+        host: String,
+        /// What came.
+        sent: String,
+        /// Bytes of the file.
+        size: u64,
+        /// The file.
+        file: String,
+    },
     /// Offline, and what is in the cache is not what was downloaded.
     #[error("{} is damaged: its bytes are not those that were downloaded", .0.display())]
     Damaged(PathBuf),
@@ -314,6 +326,10 @@ pub enum Problem {
     /// Ctrl-C or SIGTERM.
     #[error("it was interrupted")]
     Interrupted,
+}
+
+fn after(attempts: u32) -> String {
+    if attempts > 1 { format!(" after {attempts} attempts") } else { String::new() }
 }
 
 fn at(expired: Option<&str>) -> String {
@@ -392,6 +408,9 @@ impl Problem {
                 "Tell the publisher: the file or the digest of its manifest is stale".into()
             }
             Problem::CutShort { .. } => "Run again".into(),
+            Problem::NotTheFile { .. } => {
+                "Run again; if it stays so, a proxy or a page for a sign-in answers in its place".into()
+            }
             Problem::Offline(_) => {
                 "Unset AIPERF_DATASET_REMOTE_OFFLINE, HF_HUB_OFFLINE and TRANSFORMERS_OFFLINE, or download it once \
                  online"
@@ -429,6 +448,7 @@ impl Problem {
             | Problem::EndlessRedirect(_)
             | Problem::Changed(_)
             | Problem::CutShort { .. }
+            | Problem::NotTheFile { .. }
             | Problem::Locked(_)
             | Problem::DiskFull { .. }
             | Problem::CannotWrite { .. }

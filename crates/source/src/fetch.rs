@@ -1,5 +1,6 @@
 //! Step 3: every file of a plan into the cache, verified.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -27,14 +28,24 @@ pub struct LocalFile {
     pub sha256: String,
 }
 
-/// The promises that a file of a plan must keep.
+/// The promises that a file of a plan must keep. That of its source comes first: bytes that are not those that it has
+/// are no fault of the publisher.
 fn promises(plan: &Plan, file: &Entry) -> Vec<(Promise, String)> {
     let publisher = plan.data_sha256.as_ref().map(|sha256| {
         let by = plan.manifest.as_ref().map_or_else(|| "its manifest".to_owned(), |mark| mark.path.clone());
         (Promise::Sha256(sha256.clone()), by)
     });
     let source = file.promise.clone().map(|promise| (promise, ITS_SOURCE.to_owned()));
-    publisher.into_iter().chain(source).collect()
+    source.into_iter().chain(publisher).collect()
+}
+
+/// What one pass over the files of a plan holds.
+struct Pass<'f> {
+    /// That of the whole plan, where the cache has one, from the first transfer on.
+    lock: Option<Lock>,
+    /// The files that are said to be transferred.
+    announced: HashSet<&'f str>,
+    meter: Meter,
 }
 
 /// One fetch of a plan.
@@ -65,19 +76,11 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
     }
 
     async fn files(&self, files: &[&Entry]) -> Result<(Vec<LocalFile>, Vec<Digests>), Problem> {
-        let missing: Vec<&&Entry> =
-            files.iter().filter(|file| self.store.hit(self.plan, file).is_none()).collect();
-        let bytes = missing.iter().map(|file| file.size).sum::<Option<u64>>();
-        let whole_lock = if missing.is_empty() { None } else { self.lock(None).await? };
-        let mut meter = Meter::new(self.events.clone());
-        // Offline nothing is transferred: what is missing is an error.
-        if !missing.is_empty() && !self.plan.offline {
-            self.events.send(Event::Start { files: missing.len(), bytes });
-        }
+        let mut pass = Pass { lock: None, announced: HashSet::new(), meter: Meter::new(self.events.clone()) };
         let mut local = Vec::with_capacity(files.len());
         let mut all = Vec::with_capacity(files.len());
-        for file in files {
-            let (path, digests) = self.file(file, &mut meter).await?;
+        for (index, file) in files.iter().enumerate() {
+            let (path, digests) = self.file(&files[index..], &mut pass).await?;
             local.push(LocalFile {
                 name: self.plan.name(file).to_owned(),
                 path,
@@ -86,11 +89,23 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
             });
             all.push(digests);
         }
-        drop(whole_lock);
-        if !missing.is_empty() {
+        if !pass.announced.is_empty() {
             self.events.send(Event::End);
         }
         Ok((local, all))
+    }
+
+    /// Says what is transferred from the first of `files` on, unless that was said.
+    fn announce<'f>(&self, files: &[&'f Entry], pass: &mut Pass<'f>) {
+        if files.first().is_some_and(|file| pass.announced.contains(file.path.as_str())) {
+            return;
+        }
+        let missing: Vec<&&Entry> =
+            files.iter().filter(|file| self.store.hit(self.plan, file).is_none()).collect();
+        let bytes = missing.iter().map(|file| file.size).sum::<Option<u64>>();
+        self.events.send(Event::Start { files: missing.len(), bytes });
+        pass.announced.extend(missing.iter().map(|file| file.path.as_str()));
+        pass.meter = Meter::new(self.events.clone());
     }
 
     async fn lock(&self, file: Option<&Entry>) -> Result<Option<Lock>, Problem> {
@@ -103,18 +118,31 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         disk_problem(&self.store.root().path, error, self.store.variable())
     }
 
-    async fn file(&self, file: &Entry, meter: &mut Meter) -> Result<(PathBuf, Digests), Problem> {
+    /// Brings the first of `files`; the others are what comes after it.
+    async fn file<'f>(
+        &self,
+        files: &[&'f Entry],
+        pass: &mut Pass<'f>,
+    ) -> Result<(PathBuf, Digests), Problem> {
+        // Invariant: whoever asks for files has one.
+        let file = *files.first().ok_or_else(|| Problem::Empty(self.plan.reference.redacted()))?;
         if let Some(hit) = self.verified_hit(file)? {
             return Ok(hit);
         }
         if !self.store.is_cache() {
             return Err(self.not_as_promised(file));
         }
-        let damaged = self.store.hit(self.plan, file);
-        if let Some(path) = damaged.filter(|_| self.plan.offline) {
-            return Err(Problem::Damaged(path));
+        if let Some((path, cause)) = self.store.obstacle(self.plan, file) {
+            return Err(Problem::CannotRead { path, cause });
         }
-        let _lock = self.lock(Some(file)).await?;
+        if self.plan.offline {
+            let damaged = self.store.hit(self.plan, file).map(Problem::Damaged);
+            return Err(damaged.unwrap_or_else(|| Problem::Offline(self.protocol.title(&file.path))));
+        }
+        if pass.lock.is_none() {
+            pass.lock = self.lock(None).await?;
+        }
+        let lock = self.lock(Some(file)).await?;
         // Whoever held the lock may have brought it.
         if let Some(hit) = self.verified_hit(file)? {
             return Ok(hit);
@@ -123,10 +151,9 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
             self.events.warn(format!("{} is not what it should be: it is fetched again", path.display()));
             self.store.discard(self.plan, file, &path).map_err(|error| self.disk(&error))?;
         }
-        if let Some((path, cause)) = self.store.obstacle(self.plan, file) {
-            return Err(Problem::CannotRead { path, cause });
-        }
-        let temp = self.store.temp(self.plan, file).map_err(|error| self.disk(&error))?;
+        let alone = lock.iter().chain(&pass.lock).any(Lock::is_held);
+        let temp = self.store.temp(self.plan, file, alone).map_err(|error| self.disk(&error))?;
+        self.announce(files, pass);
         let promises = promises(self.plan, file);
         let order = Order {
             name: &file.path,
@@ -137,7 +164,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
                     || file.etag.as_deref().is_some_and(|etag| !etag.starts_with("W/"))),
             variable: self.store.variable(),
         };
-        let (temp, digests) = transfer::fetch(&order, temp, self.patience, meter, async |start| {
+        let (temp, digests) = transfer::fetch(&order, temp, self.patience, &mut pass.meter, async |start| {
             self.protocol.open(&self.plan.found, file, Range { start, end: None }).await
         })
         .await?;

@@ -37,6 +37,8 @@ pub(crate) enum Failure {
         /// The wait that the server asks for.
         wait: Option<Duration>,
     },
+    /// It cannot begin where it was asked to (416); from the first byte it may.
+    NoSuchRange(Problem),
 }
 
 impl From<Problem> for Failure {
@@ -68,7 +70,7 @@ pub(crate) async fn retrying<T>(
 /// After attempt `made` (from 0) failed: waits and returns how many were made, or says that it is over.
 pub(crate) async fn pause(patience: &Patience, failure: Failure, made: u32) -> Result<u32, Problem> {
     let (problem, wait) = match failure {
-        Failure::Final(problem) => return Err(problem),
+        Failure::Final(problem) | Failure::NoSuchRange(problem) => return Err(problem),
         Failure::Transient { problem, wait } => (problem, wait),
     };
     if made + 1 >= ATTEMPTS {
@@ -91,8 +93,12 @@ pub(crate) async fn pause(patience: &Patience, failure: Failure, made: u32) -> R
             patience.between_attempts[made as usize % 2].mul_f64(0.75 + share / 2.0)
         }
     };
+    let once = match problem {
+        Problem::Answered { status, what, .. } => Problem::Answered { status, what, attempts: 1 },
+        other => other,
+    };
     patience.events.warn(format!(
-        "attempt {} of {ATTEMPTS} failed: {problem}; the next one starts in {:.1} s{asked_for}",
+        "attempt {} of {ATTEMPTS} failed: {once}; the next one starts in {:.1} s{asked_for}",
         made + 1,
         wait.as_secs_f64()
     ));

@@ -21,6 +21,13 @@ pub(crate) struct Lock {
     file: Option<File>,
 }
 
+impl Lock {
+    /// Whether nobody else holds it; nothing tells where the filesystem has no locks.
+    pub(crate) fn is_held(&self) -> bool {
+        self.file.is_some()
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         if let Some(file) = &self.file {

@@ -98,7 +98,7 @@ impl Sources {
     ) -> Result<(), Problem> {
         let disk = |error: std::io::Error| disk_problem(&self.settings.hub.cache, &error, HUB_CACHE_VARIABLE);
         let patience = &self.settings.patience;
-        let _lock = match cache.lock_of(entry) {
+        let lock = match cache.lock_of(entry) {
             Some(path) => Some(lock::acquire(&path, &cache.root(), patience, &self.events, disk).await?),
             None => None,
         };
@@ -106,7 +106,7 @@ impl Sources {
         if cache.has_file(commit, entry) {
             return Ok(());
         }
-        let temp = cache.temp_of(entry).map_err(disk)?;
+        let temp = cache.temp_of(entry, lock.as_ref().is_some_and(lock::Lock::is_held)).map_err(disk)?;
         let promises: Vec<(Promise, String)> =
             entry.promise.iter().map(|promise| (promise.clone(), ITS_SOURCE.to_owned())).collect();
         let order = Order {

@@ -23,7 +23,7 @@ use crate::protocol::{Entry, Protocol as _, Range as Wanted};
 use crate::settings::REMOTE_CACHE_VARIABLE;
 use crate::sources::Sources;
 use crate::store::Store as _;
-use crate::temp::{self, TempFile};
+use crate::temp::{self, Leftover, TempFile};
 use crate::transfer::{Meter, check_space, disk_problem};
 
 /// Bytes between two ranges that are fetched rather than asked for around.
@@ -215,7 +215,9 @@ impl RangedFile {
         let work = async {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(disk)?;
             check_space(&self.folder, bytes, REMOTE_CACHE_VARIABLE)?;
-            temp::sweep(&self.folder, |name| name.ends_with(".incomplete"));
+            temp::sweep(&self.folder, |name| {
+                if name.ends_with(".incomplete") { Leftover::Perhaps } else { Leftover::No }
+            });
             let mut meter = Meter::new(events.clone());
             for range in ranges {
                 let temp = self.receive(range, &mut meter).await?;

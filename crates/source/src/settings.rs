@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aiperf_config::Secret;
@@ -55,6 +56,8 @@ pub struct HubSettings {
     pub endpoint: String,
     /// The token, when there is one.
     pub token: Option<Secret>,
+    /// Why there is none although there is a file for it.
+    pub token_fault: Option<String>,
     /// Root of the cache, which the Python client shares.
     pub cache: PathBuf,
     /// Copy files into snapshots instead of linking them.
@@ -120,16 +123,25 @@ impl Settings {
                 *targets = seconds(name, text)?;
             }
         }
-        let token_file = path("HF_TOKEN_PATH").unwrap_or_else(|| hub_home.join("token"));
-        let token = if get("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_some_and(is_true) {
-            None
+        let given = |name| get(name).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        let (token, token_fault) = if get("HF_HUB_DISABLE_IMPLICIT_TOKEN").is_some_and(is_true) {
+            (None, None)
+        } else if let Some(token) = given("HF_TOKEN").or_else(|| given("HUGGING_FACE_HUB_TOKEN")) {
+            (Some(token), None)
+        } else if let Some(named) = path("HF_TOKEN_PATH") {
+            match token_in(&named) {
+                Ok(token) => (Some(token), None),
+                Err(error) => (None, Some(format!("HF_TOKEN_PATH names {}: {error}", named.display()))),
+            }
         } else {
-            let given = |name| get(name).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-            given("HF_TOKEN").or_else(|| given("HUGGING_FACE_HUB_TOKEN")).or_else(|| {
-                let text = std::fs::read_to_string(token_file).ok()?;
-                let text = text.trim();
-                (!text.is_empty()).then(|| text.to_owned())
-            })
+            let usual = hub_home.join("token");
+            match token_in(&usual) {
+                Ok(token) => (Some(token), None),
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    (None, None)
+                }
+                Err(error) => (None, Some(format!("the token file {} is there: {error}", usual.display()))),
+            }
         };
         let offline = get(OFFLINE_VARIABLE).map(|text| switch(OFFLINE_VARIABLE, text)).transpose()?;
         let endpoint = get("HF_ENDPOINT").unwrap_or(HUB).trim_end_matches('/');
@@ -137,6 +149,7 @@ impl Settings {
             hub: HubSettings {
                 endpoint: endpoint.to_owned(),
                 token: token.map(Secret::new),
+                token_fault,
                 cache: path(HUB_CACHE_VARIABLE)
                     .or_else(|| path("HUGGINGFACE_HUB_CACHE"))
                     .unwrap_or_else(|| hub_home.join("hub")),
@@ -156,6 +169,15 @@ impl Settings {
     /// A variable that is set and not empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|text| !text.is_empty())
+    }
+}
+
+/// The token that a file holds. Nothing of the file is in the error.
+fn token_in(path: &Path) -> io::Result<String> {
+    let text = std::fs::read_to_string(path)?;
+    match text.trim() {
+        "" => Err(io::Error::new(ErrorKind::UnexpectedEof, "it is empty")),
+        token => Ok(token.to_owned()),
     }
 }
 
@@ -269,6 +291,23 @@ mod tests {
         assert_eq!(token(&all[2..]).as_deref(), Some("hf_file"));
         assert_eq!(token(&[("HF_HOME", dir.path().to_str().unwrap())]).as_deref(), Some("hf_file"));
         assert_eq!(token(&[all[0], ("HF_HUB_DISABLE_IMPLICIT_TOKEN", "ON")]), None);
+        let fault = |variables: &[(&str, &str)]| with(variables).hub.token_fault;
+        assert_eq!((fault(&all), fault(&all[2..]), fault(&[])), (None, None, None));
+        let missing = dir.path().join("missing");
+        let empty = dir.path().join("empty");
+        std::fs::write(&empty, "\n").unwrap();
+        let binary = dir.path().join("binary");
+        std::fs::write(&binary, b"\xff\xfe").unwrap();
+        for named in [dir.path(), &missing, &empty, &binary] {
+            let named = named.to_str().unwrap();
+            let told = fault(&[("HF_TOKEN_PATH", named)]).unwrap();
+            assert!(told.starts_with(&format!("HF_TOKEN_PATH names {named}: ")), "{told}");
+            assert_eq!(fault(&[("HF_TOKEN", "hf_a"), ("HF_TOKEN_PATH", named)]), None);
+        }
+        // The usual one may be missing, and is told when it cannot be read.
+        std::fs::create_dir_all(dir.path().join("home/token")).unwrap();
+        let home = dir.path().join("home");
+        assert!(fault(&[("HF_HOME", home.to_str().unwrap())]).unwrap().starts_with("the token file "));
         assert_eq!(token(&[("HF_TOKEN", "  ")]), None);
     }
 

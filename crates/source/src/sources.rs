@@ -142,7 +142,12 @@ impl Sources {
     }
 
     pub(crate) fn hub(&self) -> &Client {
-        self.hub.get_or_init(|| Client::new(self.settings.hub.clone(), &self.settings.patience))
+        self.hub.get_or_init(|| {
+            if let Some(fault) = &self.settings.hub.token_fault {
+                self.events.warn(format!("the Hub is asked without a token: {fault}"));
+            }
+            Client::new(self.settings.hub.clone(), &self.settings.patience)
+        })
     }
 
     fn remote_cache(&self, reference: &Reference) -> RemoteCache {

@@ -18,8 +18,9 @@ pub(crate) trait Store {
     /// What must be locked while a file is fetched (`None`: while any file of the plan is).
     fn lock(&self, plan: &Plan, file: Option<&Entry>) -> Option<PathBuf>;
 
-    /// A file to fetch into, on the filesystem of its later place.
-    fn temp(&self, plan: &Plan, file: &Entry) -> io::Result<TempFile>;
+    /// A file to fetch into, on the filesystem of its later place. What killed runs left of it goes, where the caller
+    /// is `alone`: holds the lock of that file.
+    fn temp(&self, plan: &Plan, file: &Entry, alone: bool) -> io::Result<TempFile>;
 
     /// Puts a verified file in its place.
     fn publish(&self, plan: &Plan, file: &Entry, temp: TempFile, digests: &Digests) -> io::Result<PathBuf>;

@@ -6,6 +6,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+/// Hexadecimal digits that make the name of a file its own.
+const RANDOM: usize = 16;
+
 /// A file under a name of its own; gone with this value unless it is put in place.
 #[derive(Debug)]
 pub(crate) struct TempFile {
@@ -24,7 +27,7 @@ impl TempFile {
     fn with_mode(directory: &Path, stem: &str, ending: &str, mode: u32) -> io::Result<TempFile> {
         loop {
             let random = RandomState::new().hash_one(std::process::id());
-            let path = directory.join(format!("{stem}{random:016x}{ending}"));
+            let path = directory.join(format!("{stem}{random:0RANDOM$x}{ending}"));
             match File::options().read(true).write(true).create_new(true).mode(mode).open(&path) {
                 Ok(file) => return Ok(TempFile { path, file, placed: false }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -116,26 +119,52 @@ pub(crate) fn obstacle(path: &Path) -> Option<(PathBuf, String)> {
     match File::open(path).and_then(|file| file.metadata()) {
         Ok(found) if found.is_dir() => Some((path.to_owned(), "it is a directory".into())),
         Ok(_) => None,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => Some((path.to_owned(), error.to_string())),
+        // What has no place is told by whoever cannot write it.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
+        Err(error) => {
+            // A directory that may not be entered hides what lies in it.
+            let seen = path.ancestors().find(|above| above.symlink_metadata().is_ok());
+            Some((seen.unwrap_or(path).to_owned(), error.to_string()))
+        }
     }
 }
 
-/// Removes files of runs that were killed: those in `directory` that `belongs` knows, untouched for a day.
-pub(crate) fn sweep(directory: &Path, belongs: impl Fn(&str) -> bool) {
+/// What a file is to whoever sweeps its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leftover {
+    /// Nothing that this program made under such a name.
+    No,
+    /// Of a run that may go on.
+    Perhaps,
+    /// Of a run that is over: the lock that it held is held here.
+    Yes,
+}
+
+/// Whether [`TempFile::create`] makes names like this one; `stem` is `None` for any that ends in a dot.
+pub(crate) fn is_temp(name: &str, stem: Option<&str>, ending: &str) -> bool {
+    let Some(begin) = name.strip_suffix(ending) else { return false };
+    let Some(at) = begin.len().checked_sub(RANDOM) else { return false };
+    let (Some(found), Some(random)) = (begin.get(..at), begin.get(at..)) else { return false };
+    random.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && stem.map_or_else(|| found.ends_with('.'), |stem| stem == found)
+}
+
+/// Removes files of runs that were killed: those in `directory` that are left for sure, and those that may be once
+/// they are untouched for a day.
+pub(crate) fn sweep(directory: &Path, is_left: impl Fn(&str) -> Leftover) {
     const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
     let now = aiperf_clock::wall(aiperf_clock::now());
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
-        if !entry.file_name().to_str().is_some_and(&belongs) {
-            continue;
-        }
-        let old = entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|modified| {
-            modified
-                .duration_since(std::time::UNIX_EPOCH)
-                .is_ok_and(|since| aiperf_clock::nanos(since).saturating_add(DAY_NS) < now)
-        });
-        if old {
+        let leftover = entry.file_name().to_str().map_or(Leftover::No, &is_left);
+        let old = || {
+            entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|modified| {
+                modified
+                    .duration_since(std::time::UNIX_EPOCH)
+                    .is_ok_and(|since| aiperf_clock::nanos(since).saturating_add(DAY_NS) < now)
+            })
+        };
+        if leftover == Leftover::Yes || (leftover == Leftover::Perhaps && old()) {
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -160,19 +189,31 @@ mod tests {
     }
 
     #[test]
-    fn only_files_of_yesterday_are_swept() {
+    fn only_files_of_yesterday_are_swept_and_those_whose_lock_is_held() {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["old.incomplete", "new.incomplete", "old.blob"] {
+        for name in ["old.incomplete", "new.incomplete", "mine.incomplete", "old.blob"] {
             std::fs::write(dir.path().join(name), "x").unwrap();
         }
         for name in ["old.incomplete", "old.blob"] {
             let file = File::options().write(true).open(dir.path().join(name)).unwrap();
             file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1)).unwrap();
         }
-        sweep(dir.path(), |name| name.ends_with(".incomplete"));
+        sweep(dir.path(), |name| match name {
+            "mine.incomplete" => Leftover::Yes,
+            _ if name.ends_with(".incomplete") => Leftover::Perhaps,
+            _ => Leftover::No,
+        });
         let mut left: Vec<_> =
             std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["new.incomplete", "old.blob"]);
+        let temp = TempFile::create(dir.path(), "stem.", ".incomplete").unwrap();
+        let name = temp.path().file_name().unwrap().to_str().unwrap();
+        assert!(is_temp(name, Some("stem."), ".incomplete") && is_temp(name, None, ".incomplete"), "{name}");
+        for other in
+            [&name[1..], &name[..name.len() - 1], "stem.incomplete", "é.incomplete", ".incomplete", ""]
+        {
+            assert!(!is_temp(other, Some("stem."), ".incomplete"), "{other}");
+        }
     }
 }

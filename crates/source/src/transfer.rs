@@ -61,9 +61,17 @@ impl Meter {
         }
     }
 
+    /// A file has come to its end: small ones are told, too.
+    fn file_ended(&mut self) {
+        if self.done > self.told {
+            self.told = self.done;
+            self.events.send(Event::Progress { done: self.done });
+        }
+    }
+
     fn back_to(&mut self, done: u64) {
         self.done = done;
-        self.told = done;
+        self.told = self.told.min(done);
     }
 }
 
@@ -94,7 +102,11 @@ pub(crate) async fn fetch(
     let mut made = 0;
     let writer = loop {
         let from = if order.resumes && !given.doubtful && !given.coded { given.bytes } else { 0 };
-        let failure = match open(from).await {
+        let opened = match open(from).await {
+            Err(Failure::NoSuchRange(_)) if from > 0 => open(0).await,
+            opened => opened,
+        };
+        let failure = match opened {
             Ok(body) => {
                 let writing = match writer.take() {
                     Some(writer) if body.start == given.bytes && body.start > 0 && !given.doubtful => writer,
@@ -137,6 +149,7 @@ pub(crate) async fn fetch(
         made = pause(patience, failure, made).await?;
     };
     let digests = writer.finish().await.map_err(disk)?;
+    meter.file_ended();
     let told = told.map(|promise| (promise, ITS_SOURCE.to_owned()));
     // Where the check told of one checksum and the transfer of another, the latter is of these bytes.
     let is_known = |promise: &Promise| promise.checksum().is_none_or(|kind| wanted.checksum == Some(kind));

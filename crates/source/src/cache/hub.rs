@@ -26,7 +26,7 @@ use crate::protocol::hub::promise;
 use crate::reference::{Reference, is_commit};
 use crate::settings::{HUB_CACHE_VARIABLE, HubSettings};
 use crate::store::Store;
-use crate::temp::{self, Root, TempFile};
+use crate::temp::{self, Leftover, Root, TempFile};
 
 /// The cache of one repository.
 #[derive(Debug)]
@@ -156,6 +156,27 @@ impl HubCache {
         self.has_snapshot(commit) || self.listing(commit, "").is_some()
     }
 
+    /// What keeps from knowing what is here of a commit or a revision.
+    pub(crate) fn barrier(&self, name: &str) -> Option<(PathBuf, String)> {
+        let path = if is_commit(name) { self.snapshot(name) } else { self.repo().join("refs").join(name) };
+        temp::obstacle(&path).filter(|_| !path.is_dir())
+    }
+
+    /// The one commit that is here whose id begins so.
+    pub(crate) fn commit_of(&self, start: &str) -> Option<String> {
+        const FEWEST: usize = 7;
+        let hexadecimal = start.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+        if start.len() < FEWEST || !hexadecimal {
+            return None;
+        }
+        let snapshots = std::fs::read_dir(self.repo().join("snapshots")).ok()?;
+        let mut found = snapshots
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| name.starts_with(start) && self.has_snapshot(name));
+        found.next().filter(|_| found.next().is_none())
+    }
+
     /// Where the files of a commit lie.
     pub(crate) fn snapshot(&self, commit: &str) -> PathBuf {
         self.repo().join("snapshots").join(commit)
@@ -167,13 +188,19 @@ impl HubCache {
         Some(self.root.join(".locks").join(&self.folder).join(format!("{etag}.lock")))
     }
 
-    /// A file to fetch into.
-    pub(crate) fn temp_of(&self, file: &Entry) -> io::Result<TempFile> {
+    /// A file to fetch into. What killed runs of this program left is removed: of this file where its lock is held
+    /// (the caller is `alone`), of others after a day. The Python client goes on with its own.
+    pub(crate) fn temp_of(&self, file: &Entry, alone: bool) -> io::Result<TempFile> {
+        const ENDING: &str = ".incomplete";
         self.prepare()?;
         let blobs = self.repo().join("blobs");
-        temp::sweep(&blobs, |name| name.ends_with(".incomplete"));
-        let etag = file.etag.as_deref().unwrap_or("file");
-        TempFile::create(&blobs, &format!("{etag}."), ".incomplete")
+        let stem = format!("{}.", file.etag.as_deref().unwrap_or("file"));
+        temp::sweep(&blobs, |name| match temp::is_temp(name, None, ENDING) {
+            true if alone && temp::is_temp(name, Some(&stem), ENDING) => Leftover::Yes,
+            true => Leftover::Perhaps,
+            false => Leftover::No,
+        });
+        TempFile::create(&blobs, &stem, ENDING)
     }
 
     /// Gives a fetched file its name, and its place in a commit; where it lies then.
@@ -313,8 +340,8 @@ impl Store for HubCache {
         self.lock_of(file?)
     }
 
-    fn temp(&self, _: &Plan, file: &Entry) -> io::Result<TempFile> {
-        self.temp_of(file)
+    fn temp(&self, _: &Plan, file: &Entry, alone: bool) -> io::Result<TempFile> {
+        self.temp_of(file, alone)
     }
 
     fn publish(&self, plan: &Plan, file: &Entry, temp: TempFile, _: &Digests) -> io::Result<PathBuf> {

@@ -6,7 +6,7 @@
 //!                           /partial.jsonl    a line for each file that is there while an entry is made
 //!          /refs/<reference>.json             the newest version of a reference, for offline runs
 //!          /locks/<key>.lock
-//!          /tmp/<random>                      files that are not whole
+//!          /tmp/<key>.<random>.incomplete     files that are not whole
 //! ```
 //!
 //! A key is the digest of what was fetched and of its version; nothing secret is part of it in the clear.
@@ -26,7 +26,7 @@ use crate::plan::Plan;
 use crate::protocol::{Entry, Node};
 use crate::settings::REMOTE_CACHE_VARIABLE;
 use crate::store::Store;
-use crate::temp::{self, Root, TempFile};
+use crate::temp::{self, Leftover, Root, TempFile};
 use crate::transfer::disk_problem;
 
 /// The files of one reference.
@@ -77,6 +77,9 @@ struct RecordedFile {
     /// When it was last written, nanoseconds since 1970: where that changes, its bytes may have, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     modified: Option<u64>,
+    /// The same of anything about it (its ctime): who writes it and puts the other time back changes this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changed: Option<u64>,
 }
 
 impl RecordedFile {
@@ -87,8 +90,26 @@ impl RecordedFile {
             size: digests.size,
             sha256: digests.sha256.clone(),
             announced: file.size.filter(|size| *size != digests.size),
-            modified: modified(path),
+            modified: None,
+            changed: None,
         }
+        .at_times_of(path)
+    }
+
+    /// The same with the times that the file at `path` has.
+    fn at_times_of(self, path: &Path) -> RecordedFile {
+        let found = std::fs::symlink_metadata(path).ok();
+        let of = |seconds: i64, nanos: i64| {
+            let seconds = u64::try_from(seconds).ok()?;
+            seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(nanos).ok()?)
+        };
+        let modified = found.as_ref().and_then(|found| of(found.mtime(), found.mtime_nsec()));
+        let changed = found.as_ref().and_then(|found| of(found.ctime(), found.ctime_nsec()));
+        RecordedFile { modified, changed, ..self }
+    }
+
+    fn times(&self) -> (Option<u64>, Option<u64>) {
+        (self.modified, self.changed)
     }
 
     /// Whether this is the file of which the source tells this size.
@@ -216,9 +237,9 @@ impl RemoteCache {
         for known in &mut record.files {
             if let Some(file) = found.get(known.path.as_str())
                 && known.sha256 == file.sha256
-                && known.modified.is_some_and(|time| Some(time) != file.modified)
+                && known.times() != file.times()
             {
-                known.modified = file.modified;
+                (known.modified, known.changed) = file.times();
                 changed = true;
             }
         }
@@ -230,6 +251,11 @@ impl RemoteCache {
     fn reference_file(&self, asked: &str) -> PathBuf {
         let name = sha256_hex(format!("{}\0{asked}", self.scheme).as_bytes());
         self.root.join("refs").join(format!("{name}.json"))
+    }
+
+    /// What keeps from knowing what the last run that was online found.
+    pub(crate) fn barrier(&self) -> Option<(PathBuf, String)> {
+        temp::obstacle(&self.reference_file(&self.asked))
     }
 
     /// What the last run that was online found.
@@ -264,6 +290,11 @@ impl RemoteCache {
         temp::write(&self.reference_file(&self.asked), &text)
     }
 
+    /// The key that is locked while a plan is fetched; that of a source without versions has none in it.
+    fn locked(&self, plan: &Plan) -> String {
+        self.key(plan).unwrap_or_else(|| self.key_of(""))
+    }
+
     /// The key that a file without a version gets once it is here.
     fn key_after(&self, plan: &Plan, digests: &Digests) -> String {
         self.key_of(plan.version.as_deref().unwrap_or(&digests.sha256))
@@ -284,15 +315,17 @@ impl Store for RemoteCache {
         if file.is_some() {
             return None;
         }
-        let key = self.key(plan).unwrap_or_else(|| self.key_of(""));
-        Some(self.root.join("locks").join(format!("{key}.lock")))
+        Some(self.root.join("locks").join(format!("{}.lock", self.locked(plan))))
     }
 
-    fn temp(&self, _: &Plan, _: &Entry) -> io::Result<TempFile> {
+    fn temp(&self, plan: &Plan, _: &Entry, alone: bool) -> io::Result<TempFile> {
         let directory = self.root.join("tmp");
         self.root().directory(&directory)?;
-        temp::sweep(&directory, |_| true);
-        TempFile::create(&directory, "", ".incomplete")
+        let stem = format!("{}.", self.locked(plan));
+        temp::sweep(&directory, |name| {
+            if alone && name.starts_with(&stem) { Leftover::Yes } else { Leftover::Perhaps }
+        });
+        TempFile::create(&directory, &stem, ".incomplete")
     }
 
     fn publish(&self, plan: &Plan, file: &Entry, temp: TempFile, digests: &Digests) -> io::Result<PathBuf> {
@@ -323,9 +356,6 @@ impl Store for RemoteCache {
     }
 
     fn finish(&self, plan: &Plan, digests: &[Digests]) -> Result<(), Problem> {
-        if plan.offline {
-            return Ok(());
-        }
         let key = match (&plan.version, digests) {
             (Some(version), _) => self.key_of(version),
             (None, [digests, ..]) => self.key_of(&digests.sha256),
@@ -350,12 +380,15 @@ impl Store for RemoteCache {
         };
         if complete {
             self.note_times(&key, record, &files);
-        } else {
+        } else if !plan.offline {
             let new: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
             record.files.retain(|file| !new.contains(file.path.as_str()));
             record.files.extend(files);
             self.write_record(&key, &record)
                 .map_err(|error| disk_problem(&self.root().path, &error, self.variable()))?;
+        }
+        if plan.offline {
+            return Ok(());
         }
         let _ = std::fs::remove_file(self.entry(&key).join(RECORDS[1]));
         // For offline runs; where it cannot be written, the run at hand goes on.
@@ -375,8 +408,8 @@ impl Store for RemoteCache {
 
     fn is_untouched(&self, plan: &Plan, file: &Entry) -> bool {
         self.recorded_file(plan, file).is_some_and(|(path, recorded)| {
-            // A record of an earlier version has no time.
-            recorded.modified.is_none_or(|time| modified(&path) == Some(time))
+            // A record of an earlier version of this program does not have both.
+            recorded.changed.is_some() && recorded.times() == recorded.clone().at_times_of(&path).times()
         })
     }
 
@@ -406,12 +439,6 @@ fn line(file: &RecordedFile) -> io::Result<String> {
 fn declared(plan: &Plan) -> Option<(String, String)> {
     let (path, bytes) = plan.found.declaration.as_ref()?;
     Some((path.clone(), String::from_utf8_lossy(bytes).into_owned()))
-}
-
-/// When a file was last written, nanoseconds since 1970.
-fn modified(path: &Path) -> Option<u64> {
-    let time = std::fs::symlink_metadata(path).and_then(|found| found.modified()).ok()?;
-    u64::try_from(time.duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
 #[cfg(test)]
@@ -450,7 +477,7 @@ mod tests {
         let made = cache();
         for (index, file) in plan.files.iter().enumerate() {
             assert_eq!(plan.files.iter().filter(|file| made.hit(&plan, file).is_some()).count(), index);
-            let temp = made.temp(&plan, file).unwrap();
+            let temp = made.temp(&plan, file, true).unwrap();
             temp.file().write_all(b"x").unwrap();
             made.publish(&plan, file, temp, &digests).unwrap();
         }

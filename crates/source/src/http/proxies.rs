@@ -67,6 +67,7 @@ pub(super) fn by_way_of(proxy: &str, failure: Failure) -> Failure {
     };
     match failure {
         Failure::Final(problem) => Failure::Final(told(problem)),
+        Failure::NoSuchRange(problem) => Failure::NoSuchRange(told(problem)),
         Failure::Transient { problem, wait } => match told(problem) {
             denied @ Problem::Denied { .. } => Failure::Final(denied),
             problem => Failure::Transient { problem, wait },

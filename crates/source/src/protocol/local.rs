@@ -200,7 +200,7 @@ impl Store for LocalSource {
         None
     }
 
-    fn temp(&self, _: &Plan, _: &Entry) -> std::io::Result<TempFile> {
+    fn temp(&self, _: &Plan, _: &Entry, _: bool) -> std::io::Result<TempFile> {
         Err(std::io::Error::other("the files of this machine are not fetched"))
     }
 

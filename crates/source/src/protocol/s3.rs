@@ -63,7 +63,9 @@ impl S3<'_> {
     /// The problem of an answer that is not worth another attempt.
     fn refused(refusal: &Refusal, object: Object<'_>) -> Problem {
         match refusal.failure(object) {
-            Failure::Final(problem) | Failure::Transient { problem, .. } => problem,
+            Failure::Final(problem) | Failure::Transient { problem, .. } | Failure::NoSuchRange(problem) => {
+                problem
+            }
         }
     }
 
@@ -269,9 +271,13 @@ impl Protocol for S3<'_> {
         if file.version_id.is_none() {
             headers.extend(file.etag.iter().map(|etag| (IF_MATCH, etag.clone())));
         }
-        let changed = || Failure::Final(Problem::Changed(object.to_string()));
+        let is_change = Problem::Changed(object.to_string());
+        let changed = || Failure::Final(is_change.clone());
         let response = match self.client.get(object, &headers).await? {
             Ok(response) => response,
+            Err(refusal) if refusal.status == StatusCode::RANGE_NOT_SATISFIABLE => {
+                return Err(Failure::NoSuchRange(is_change));
+            }
             Err(refusal) if refusal.is_change() => return Err(changed()),
             Err(refusal) => return Err(refusal.failure(object)),
         };

@@ -314,8 +314,9 @@ impl Protocol for Web<'_> {
                 let body = Body::new(response, 0, size);
                 Ok(if coded { body.decoded() } else { body })
             }
-            StatusCode::PRECONDITION_FAILED | StatusCode::RANGE_NOT_SATISFIABLE => {
-                Err(Problem::Changed(self.reference.url.typed()).into())
+            StatusCode::PRECONDITION_FAILED => Err(Problem::Changed(self.reference.url.typed()).into()),
+            StatusCode::RANGE_NOT_SATISFIABLE => {
+                Err(Failure::NoSuchRange(Problem::Changed(self.reference.url.typed())))
             }
             _ => Err(self.refused(response, &self.reference.url.typed()).await),
         }

@@ -68,3 +68,95 @@ fn what_lies_in_the_place_of_a_cached_file_is_named() {
     let text = refused(&machine, &reference);
     assert!(text.contains(&format!("cannot read {}: it is a directory", record.display())), "{text}");
 }
+
+/// Writes other bytes, or the same, and puts the time back, as who copies them with `cp -p` does.
+fn write_at_the_same_time(path: &Path, bytes: &[u8]) {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let before = path.metadata().unwrap();
+    std::fs::write(path, bytes).unwrap();
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let changed = |found: &std::fs::Metadata| (found.ctime(), found.ctime_nsec());
+    // Again while the clock of the filesystem, which is coarse, stands still.
+    loop {
+        file.set_modified(before.modified().unwrap()).unwrap();
+        if changed(&path.metadata().unwrap()) != changed(&before) {
+            return;
+        }
+    }
+}
+
+/// The record of the one file that is in the cache.
+fn record(path: &Path) -> PathBuf {
+    path.ancestors().map(|folder| folder.join("entry.json")).find(|entry| entry.exists()).unwrap()
+}
+
+#[test]
+fn a_cached_file_that_was_altered_and_kept_length_and_time_is_fetched_again() {
+    let (server, mut machine, reference, path) = fetched();
+    let sha256 = machine.fetch(&reference, &single()).unwrap().files[0].sha256.clone();
+    write_at_the_same_time(&path, &LINE.to_ascii_uppercase());
+    let again = machine.fetch(&reference, &single()).unwrap();
+    assert_eq!((std::fs::read(&path).unwrap().as_slice(), &again.files[0].sha256), (LINE, &sha256));
+    write_at_the_same_time(&path, &LINE.to_ascii_uppercase());
+    machine.set("HF_HUB_OFFLINE", "1");
+    let text = refused(&machine, &reference);
+    assert!(text.contains(&format!("{} is damaged", path.display())), "{text}");
+    // The same bytes are read once, and their times noted, without the source, too.
+    write_at_the_same_time(&path, LINE);
+    let before = std::fs::read_to_string(record(&path)).unwrap();
+    server.clear_log();
+    machine.fetch(&reference, &single()).unwrap();
+    let noted = std::fs::read_to_string(record(&path)).unwrap();
+    assert!(noted != before && server.log().is_empty(), "{before} {noted}");
+    machine.fetch(&reference, &single()).unwrap();
+    assert_eq!(std::fs::read_to_string(record(&path)).unwrap(), noted);
+}
+
+#[test]
+fn a_record_of_an_earlier_version_is_checked_once() {
+    let (server, machine, reference, path) = fetched();
+    let old = || {
+        let text = std::fs::read_to_string(record(&path)).unwrap();
+        let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        value["files"][0].as_object_mut().unwrap().remove("changed").unwrap();
+        std::fs::write(record(&path), value.to_string()).unwrap();
+    };
+    old();
+    server.clear_log();
+    machine.fetch(&reference, &single()).unwrap();
+    assert!(!server.log().iter().any(|request| request.method == "GET" && request.path() == "/x.jsonl"));
+    assert!(std::fs::read_to_string(record(&path)).unwrap().contains("\"changed\":"));
+    old();
+    write_at_the_same_time(&path, &LINE.to_ascii_uppercase());
+    machine.fetch(&reference, &single()).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), LINE);
+}
+
+#[test]
+fn a_cache_that_cannot_be_entered_is_not_said_to_be_empty() {
+    use std::os::unix::fs::symlink;
+
+    let (_server, mut machine, reference, _) = fetched();
+    let hub = aiperf_test_servers::StubHub::start(&[(
+        "org/repo",
+        aiperf_test_servers::StubRepo::new(&[("x.jsonl", LINE)]),
+    )]);
+    machine.set("HF_ENDPOINT", &hub.endpoint());
+    machine.fetch("hf://org/repo/x.jsonl", &single()).unwrap();
+    let remote = machine.home.path().join(".cache/aiperf/remote/v1");
+    let repo = machine.hub_cache().join("datasets--org--repo");
+    for folder in [&remote, &repo] {
+        // Root enters everything: a link that leads to itself keeps it out as well.
+        std::fs::rename(folder, folder.with_extension("away")).unwrap();
+        symlink(folder, folder).unwrap();
+    }
+    for (reference, folder) in [(reference.as_str(), &remote), ("hf://org/repo/x.jsonl", &repo)] {
+        for offline in ["1", "0"] {
+            machine.set("HF_HUB_OFFLINE", offline);
+            let text = refused(&machine, reference);
+            assert!(text.contains(&format!("cannot read {}: ", folder.display())), "{text}");
+            assert!(text.contains("Check its permissions"), "{text}");
+        }
+    }
+}

@@ -50,6 +50,7 @@ fn problems() -> Vec<Problem> {
             by: "its source".into(),
         },
         Problem::CutShort { file: text(), what: text() },
+        Problem::NotTheFile { host: text(), sent: text(), size: 1, file: text() },
         Problem::Offline(text()),
         Problem::Damaged(path()),
         Problem::Locked(path()),

@@ -454,7 +454,7 @@ fn attempts_that_failed_are_told_while_the_next_one_is_waited_for() {
     assert_eq!(notes.len(), 2, "{notes:?}");
     for (note, made) in notes.iter().zip(["1", "2"]) {
         let told =
-            format!("attempt {made} of 3 failed: the server answered 503 to a question about {reference}");
+            format!("attempt {made} of 3 failed: the server answered 503 to a question about {reference};");
         assert!(
             note.starts_with(&told) && note.ends_with("the next one starts in 0.0 s, as the server asks"),
             "{note}"

@@ -173,3 +173,23 @@ fn a_cached_file_of_git_that_was_changed_is_fetched_again_and_refused_offline() 
     let error = machine.access("hf://org/good", &ask()).unwrap_err().to_string();
     assert!(error.contains(&format!("{} is damaged", path.display())), "{error}");
 }
+
+#[test]
+fn offline_the_first_digits_of_a_commit_that_is_here_are_enough() {
+    let hub = StubHub::start(&[("org/repo", StubRepo::new(&[("x.jsonl", b"{\"text\": \"a\"}\n")]))]);
+    let mut machine = Machine::new(&[("HF_ENDPOINT", &hub.endpoint())]);
+    let single = aiperf_source::Ask { format: Some("single_turn"), ..ask() };
+    let commit = machine.fetch("hf://org/repo/x.jsonl", &single).unwrap().provenance.version.unwrap();
+    offline(&mut machine);
+    let short = format!("hf://org/repo@{}/x.jsonl", &commit[..8]);
+    let local = machine.fetch(&short, &single).unwrap();
+    assert_eq!(local.provenance.version.as_ref(), Some(&commit));
+    let told = format!("{short} is taken for the cached commit {commit}");
+    assert!(machine.notes().iter().any(|note| note.contains(&told)), "{:?}", machine.notes());
+    // Fewer are the name of a branch, and others are none that is here.
+    let other = if commit.starts_with('0') { "1" } else { "0" };
+    for revision in [commit[..6].to_owned(), other.repeat(8)] {
+        let error = machine.access(&format!("hf://org/repo@{revision}/x.jsonl"), &single).unwrap_err();
+        assert!(error.to_string().contains(NOT_HERE), "{error}");
+    }
+}

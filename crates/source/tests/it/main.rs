@@ -16,4 +16,5 @@ mod ranges;
 mod rules;
 mod s3;
 mod support;
+mod transit;
 mod web;

@@ -8,7 +8,7 @@ use reqwest::header::HeaderMap;
 use super::client::Repo;
 use crate::error::Problem;
 use crate::http::{ATTEMPTS, Failure, header, transient_answer};
-use crate::settings::HUB;
+use crate::settings::{HUB, HubSettings};
 
 /// What was asked.
 pub(super) struct Asked<'a> {
@@ -33,18 +33,22 @@ pub(super) fn classify(
     headers: &HeaderMap,
     text: &str,
     asked: &Asked<'_>,
-    token: bool,
-    endpoint: &str,
+    settings: &HubSettings,
 ) -> Failure {
     const INVALID: &str = "Invalid credentials in Authorization header";
     let code = header(headers, "x-error-code").unwrap_or_default();
     let message = header(headers, "x-error-message").unwrap_or_default();
     let says = |phrase: &str| message.contains(phrase) || text.contains(phrase);
     let repo = asked.repo;
+    let (token, endpoint) = (settings.token.is_some(), settings.endpoint.as_str());
     let credentials = if token { "with the Hub token" } else { "without a token" };
     let not_found = || {
         let spelling = if endpoint == HUB { "" } else { ", and HF_ENDPOINT, which names this Hub" };
-        let needs = if token { "an HF_TOKEN that may read it" } else { "a token in HF_TOKEN" };
+        let needs = match &settings.token_fault {
+            _ if token => "an HF_TOKEN that may read it".to_owned(),
+            Some(fault) => format!("a token in HF_TOKEN, and {fault}"),
+            None => "a token in HF_TOKEN".to_owned(),
+        };
         Problem::NotFound {
             what: format!("{repo}"),
             fix: format!("Check the spelling{spelling}; a private repository needs {needs}"),
@@ -56,10 +60,15 @@ pub(super) fn classify(
         .get(..5)
         .is_some_and(|start| start.eq_ignore_ascii_case("<html") || start.eq_ignore_ascii_case("<!doc"));
     let problem = match (code, status.as_u16()) {
-        (_, 401) if says(INVALID) => Problem::Denied {
-            what: format!("the Hub rejected the token for {repo}"),
-            fix: "Set HF_TOKEN to a valid token, or unset it for a public repository".into(),
-        },
+        (_, 401) if says(INVALID) || (token && code.is_empty() && is_about_token(message)) => {
+            Problem::Denied {
+                what: match message {
+                    "" | INVALID => format!("the Hub rejected the token for {repo}"),
+                    _ => format!("the Hub rejected the token for {repo}: {}", quoted(message)),
+                },
+                fix: "Set HF_TOKEN to a valid token, or unset it for a public repository".into(),
+            }
+        }
         ("GatedRepo", _) => Problem::Gated { what: format!("{repo}"), token },
         ("RepoNotFound", _) | ("", 401) => not_found(),
         ("RevisionNotFound", _) if asked.pinned => Problem::Changed(format!("{repo}")),
@@ -103,6 +112,19 @@ pub(super) fn classify(
         }
     };
     Failure::Final(problem)
+}
+
+/// Whether a refusal tells of the token that was sent.
+fn is_about_token(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["token", "credential", "expired"].iter().any(|word| message.contains(word))
+}
+
+/// The beginning of what a server says, without what may be a secret.
+fn quoted(message: &str) -> String {
+    const MOST: usize = 200;
+    let text: String = message.trim().trim_end_matches('.').chars().take(MOST).collect();
+    aiperf_config::redact_text(&text)
 }
 
 /// `RateLimit: "api";r=0;t=55`: nothing is left for so many seconds.

@@ -4,14 +4,16 @@ use std::collections::HashSet;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, HeaderMap, LINK, RANGE};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LINK, RANGE};
 use reqwest::{Method, Response, StatusCode};
 use serde::Deserialize;
 use url::Url;
 
 use super::answers::{Asked, classify, not_a_hub};
 use crate::error::Problem;
-use crate::http::{Body, Failure, Http, MOST_HOPS, header, host_of, redirect_target, retrying};
+use crate::http::{
+    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, redirect_target, retrying,
+};
 use crate::models::FoundModel;
 use crate::protocol::{Entry, Range};
 use crate::reference::is_commit;
@@ -265,6 +267,9 @@ impl Client {
             {
                 return Err(failure);
             }
+            if status.is_success() {
+                is_the_file(&response, &url, file)?;
+            }
             return answer_body(response, file, range).map(Some);
         }
         Err(too_many_hops(&url).into())
@@ -313,6 +318,9 @@ impl Client {
             if status.is_success() {
                 self.check_pin(response.headers(), commit, file, true)?;
                 return Ok(Resolved::Answer(response));
+            }
+            if status == StatusCode::RANGE_NOT_SATISFIABLE {
+                return Err(no_such_range(file));
             }
             return Err(self.failed(response, &asked).await);
         }
@@ -425,14 +433,7 @@ impl Client {
     async fn failed(&self, response: Response, asked: &Asked<'_>) -> Failure {
         let (status, headers) = (response.status(), response.headers().clone());
         let text = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
-        classify(
-            status,
-            &headers,
-            &String::from_utf8_lossy(&text),
-            asked,
-            self.settings.token.is_some(),
-            &self.settings.endpoint,
-        )
+        classify(status, &headers, &String::from_utf8_lossy(&text), asked, &self.settings)
     }
 
     /// Whether a redirect stays within the Hub.
@@ -481,19 +482,47 @@ fn answer_body(response: Response, file: &Entry, range: Range) -> Result<Body, F
             let total = header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse().ok());
             Ok(Body::new(response, 0, total))
         }
-        StatusCode::PARTIAL_CONTENT => match crate::http::content_range(headers) {
+        StatusCode::PARTIAL_CONTENT => match content_range(headers) {
             Some((start, total)) if start == range.start => Ok(Body::new(response, start, total)),
             _ => Err(Failure::transient(Problem::CutShort {
                 file: file.path.clone(),
                 what: "another range came than the one asked for".into(),
             })),
         },
-        status => Err(Problem::Unexpected {
-            what: format!("{} to GET {}", status.as_u16(), file.path),
-            fix: "Run again; if it stays so, ask the publisher".into(),
-        }
-        .into()),
+        StatusCode::RANGE_NOT_SATISFIABLE => Err(no_such_range(file)),
+        status => Err(unexpected(status, file).into()),
     }
+}
+
+fn unexpected(status: StatusCode, file: &Entry) -> Problem {
+    Problem::Unexpected {
+        what: format!("{} to GET {}", status.as_u16(), file.path),
+        fix: "Run again; if it stays so, ask the publisher".into(),
+    }
+}
+
+fn no_such_range(file: &Entry) -> Failure {
+    Failure::NoSuchRange(unexpected(StatusCode::RANGE_NOT_SATISFIABLE, file))
+}
+
+/// Whether the storage sends the file, and not a page or so many other bytes. What a file is was fixed before, so that
+/// it is no new version.
+fn is_the_file(response: &Response, url: &Url, file: &Entry) -> Result<(), Failure> {
+    let Some(size) = file.size else { return Ok(()) };
+    let headers = response.headers();
+    let total = match response.status() {
+        StatusCode::PARTIAL_CONTENT => content_range(headers).and_then(|(_, total)| total),
+        _ => header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse().ok()),
+    };
+    let is_page = header(headers, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/html"));
+    let sent = match (total, is_page) {
+        (Some(total), _) if total == size => return Ok(()),
+        (None, false) => return Ok(()),
+        (Some(total), false) => format!("{total} bytes"),
+        (Some(total), true) => format!("{total} bytes (an HTML page)"),
+        (None, true) => "an HTML page".to_owned(),
+    };
+    Err(Failure::transient(Problem::NotTheFile { host: host_of(url), sent, size, file: file.path.clone() }))
 }
 
 fn too_many_hops(url: &Url) -> Problem {

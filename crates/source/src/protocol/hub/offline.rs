@@ -24,17 +24,19 @@ impl OfflineHub<'_> {
 
     pub(crate) fn commit(&self) -> Result<String, Problem> {
         if let Some(commit) = self.reference.commit() {
-            return if self.cache.knows(commit) {
-                Ok(commit.to_owned())
-            } else {
-                Err(Problem::Offline(self.reference.canonical()))
-            };
+            return if self.cache.knows(commit) { Ok(commit.to_owned()) } else { Err(self.unknown(commit)) };
         }
-        let (commit, kept) = self
-            .cache
-            .kept_ref(self.reference.revision())
-            .filter(|(commit, _)| self.cache.knows(commit))
-            .ok_or_else(|| Problem::Offline(self.reference.canonical()))?;
+        let revision = self.reference.revision();
+        let kept = self.cache.kept_ref(revision).filter(|(commit, _)| self.cache.knows(commit));
+        let Some((commit, kept)) = kept else {
+            // As the Hub takes them, too.
+            let commit = self.cache.commit_of(revision).ok_or_else(|| self.unknown(revision))?;
+            self.events.warn(format!(
+                "offline mode is on: {} is taken for the cached commit {commit}",
+                self.reference.typed
+            ));
+            return Ok(commit);
+        };
         let age = kept.map(|at| {
             let seconds = aiperf_clock::wall(aiperf_clock::now()).saturating_sub(at) / 1_000_000_000;
             format!(", first seen {} ago", age(seconds))
@@ -45,6 +47,14 @@ impl OfflineHub<'_> {
             age.unwrap_or_default()
         ));
         Ok(commit)
+    }
+
+    /// Why nothing is known of a commit or a revision.
+    fn unknown(&self, name: &str) -> Problem {
+        match self.cache.barrier(name) {
+            Some((path, cause)) => Problem::CannotRead { path, cause },
+            None => Problem::Offline(self.reference.canonical()),
+        }
     }
 
     fn file(&self, commit: &str, path: &str) -> Option<Entry> {
