@@ -605,3 +605,62 @@ fn text_that_nobody_needs_is_dropped_and_everything_else_stays() {
     let message = going_on.reply.unwrap();
     assert!(message.message().len() > 8_000);
 }
+
+/// Some servers send `content` as the list of parts that requests have.
+#[test]
+fn content_that_is_a_list_of_parts_is_read() {
+    let reading = stream(&[
+        delta(r#"{"role":"assistant","content":[]}"#),
+        delta(r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}"#),
+        delta(r#"{"content":[{"type":"text","text":"a\n"}]}"#),
+        delta(r#"{"content":[{"type":"text","text":"b"},{"type":"refusal","refusal":"c"},{"type":"image_url"},7]}"#),
+        delta(r#"{"content":"d"}"#),
+        delta(r#"{"content":[{"type":"text","text":"e"}]}"#),
+        finish("stop"),
+        done(),
+    ]);
+    assert_eq!(reading.error, None);
+    let answer = reading.answer;
+    assert_eq!((answer.text.as_str(), answer.reasoning.as_str()), ("a\nbcde", "hm"));
+    let channels: Vec<(u64, Channel)> =
+        answer.content.iter().map(|event| (event.at.0, event.channel)).collect();
+    let text = |at| (at, Channel::Text);
+    assert_eq!(channels, [(20, Channel::Reasoning), text(30), text(40), text(50), text(60)]);
+
+    let body = r#"{"object":"chat.completion","choices":[{"message":{"role":"assistant","content":
+        [{"type":"thinking","thinking":"x"},{"type":"text","text":"one"},{"type":"text","text":" two"}]}}]}"#;
+    let reading = whole(&chat(), body);
+    assert_eq!((reading.answer.text.as_str(), reading.answer.reasoning.as_str()), ("one two", "x"));
+    assert_eq!(reading.answer.content[0].channel, Channel::ReasoningAndText);
+}
+
+#[test]
+fn a_stream_that_is_called_something_else_is_told_from_what_is_not_json() {
+    let message = |content_type: &str, body: &str| {
+        let mut reader = Reader::new(&chat(), content_type);
+        reader.push(body.as_bytes(), Mono(1));
+        reader.finish(Mono(2)).error.unwrap().message
+    };
+    let body = delta(r#"{"content":"a"}"#) + &done();
+    assert_eq!(
+        message("text/plain; charset=utf-8", &body),
+        "the answer is an event stream, but its Content-Type is text/plain; charset=utf-8: the server, or a proxy before \
+         it, must send text/event-stream"
+    );
+    assert!(message("", &format!(": hello\n{body}")).contains("an event stream, but has no Content-Type"));
+    assert_eq!(message("text/html", "<html>"), "not JSON: <html>");
+    assert!(message("application/json", "data: x").contains("but its Content-Type is application/json"));
+}
+
+#[test]
+fn an_answer_without_a_body_is_not_said_to_have_had_roles() {
+    let reading = whole(&chat(), " \n");
+    assert_eq!(error(&reading).2, "no content in the answer: its body is empty");
+    let reading = Reader::new(&chat(), "text/event-stream").finish(Mono(1));
+    assert_eq!(error(&reading).2, "no content in the answer: its body is empty");
+    let reading = whole(&chat(), r#"{"object":"list"}"#);
+    assert_eq!(
+        error(&reading).2,
+        "no content in the answer: nothing in it is output of --endpoint-type chat (roles, usage and end markers are not)"
+    );
+}

@@ -70,9 +70,12 @@ fn take_mixed(
     if let Some(thought) = thought {
         state.think(thought, number);
     }
-    let mut said = content.is_some();
+    let (mut thinks, mut said) = (thought.is_some(), content.is_some());
     if let Some(content) = content {
         state.say(content, number);
+    } else if let Some(parts) = delta.parts {
+        // The chunk was validated: this cannot fail.
+        let _valid = take_parts(state, parts, number, &mut thinks, &mut said);
     }
     if let Some(refusal) = delta.refusal.filter(|text| !text.is_empty()) {
         state.say(refusal, number);
@@ -85,13 +88,67 @@ fn take_mixed(
     if let Some(call) = delta.function_call {
         called |= take_function(state, call, number).unwrap_or(false);
     }
-    match (thought.is_some(), called, said) {
+    match (thinks, called, said) {
         (true, false, false) => Some(Channel::Reasoning),
         (true, ..) => Some(Channel::ReasoningAndText),
         (false, true, _) => Some(Channel::ToolCall),
         (false, false, true) => Some(Channel::Text),
         (false, false, false) => None,
     }
+}
+
+/// Texts of a `content` that is a list: `{"type": "text", "text"}`, a refusal, or a thought, which is a text or a list
+/// itself. Notes whether there were thoughts, and other texts.
+fn take_parts(
+    state: &mut State,
+    parts: &[u8],
+    number: u64,
+    thinks: &mut bool,
+    said: &mut bool,
+) -> Scan<bool> {
+    Scanner::new(parts).items(|scanner, _| {
+        scanner.members(|scanner, key| {
+            match key {
+                b"text" | b"refusal" => {
+                    if let Some(text) = scanner.text()?.filter(|text| !text.is_empty()) {
+                        state.say(text, number);
+                        *said = true;
+                    }
+                }
+                b"thinking" => {
+                    let thought = scanner.span()?;
+                    *thinks |= take_thought(state, thought, number)?;
+                }
+                _ => scanner.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(())
+    })
+}
+
+/// The text of a thought, or those of its parts; whether there was any.
+fn take_thought(state: &mut State, thought: &[u8], number: u64) -> Scan<bool> {
+    let mut any = false;
+    let mut take = |text: Option<Text<'_>>| {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            state.think(text, number);
+            any = true;
+        }
+    };
+    let mut scanner = Scanner::new(thought);
+    if scanner.peek() == Some(b'"') {
+        take(scanner.text()?);
+    } else {
+        scanner.items(|scanner, _| {
+            scanner.members(|scanner, key| {
+                if key == b"text" { take(scanner.text()?) } else { scanner.skip()? }
+                Ok(())
+            })?;
+            Ok(())
+        })?;
+    }
+    Ok(any)
 }
 
 /// One item of `tool_calls`, or a `function_call`.

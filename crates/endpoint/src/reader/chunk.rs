@@ -51,6 +51,8 @@ pub(super) struct Delta<'a> {
     /// Whether it is an object at all.
     present: bool,
     pub(super) content: Option<Text<'a>>,
+    /// `content`, when it is an array: parts with the text in them.
+    pub(super) parts: Option<&'a [u8]>,
     pub(super) reasoning_content: Option<Text<'a>>,
     pub(super) reasoning: Option<Text<'a>>,
     pub(super) refusal: Option<Text<'a>>,
@@ -209,7 +211,8 @@ impl<'a> Delta<'a> {
         }
         self.present = scanner.members(|scanner, key| {
             match key {
-                b"content" => self.content = scanner.text()?,
+                b"content" if scanner.peek() == Some(b'"') => self.content = Some(scanner.string()?),
+                b"content" => (self.content, self.parts) = (None, starting(scanner.span()?, b'[')),
                 b"reasoning_content" => self.reasoning_content = scanner.text()?,
                 b"reasoning" => self.reasoning = scanner.text()?,
                 b"refusal" => self.refusal = scanner.text()?,

@@ -91,6 +91,8 @@ enum Shape {
     Events,
     /// One JSON text.
     Text,
+    /// A text that its server does not call JSON; it is read as one.
+    OtherText,
     /// Media: bytes of no further interest.
     Bytes,
 }
@@ -104,10 +106,12 @@ impl Shape {
         };
         if is("text/event-stream") {
             Shape::Events
+        } else if is("application/json") {
+            Shape::Text
         } else if is("application/octet-stream") || starts("video/") || starts("image/") || starts("audio/") {
             Shape::Bytes
         } else {
-            Shape::Text
+            Shape::OtherText
         }
     }
 }
@@ -174,14 +178,16 @@ impl Reader {
             failed: false,
             finish_stop: false,
         };
-        if plan.keep_raw || plan.keep_transcript {
+        if plan.keep_raw || plan.keep_transcript || shape == Shape::OtherText {
             let rare = state.rare();
             if plan.keep_transcript {
                 rare.transcript = Some(String::new());
             }
             if plan.keep_raw {
-                content_type.clone_into(&mut rare.content_type);
                 rare.raw = Some(Vec::new());
+            }
+            if plan.keep_raw || shape == Shape::OtherText {
+                content_type.clone_into(&mut rare.content_type);
             }
         }
         Reader { splitter: Splitter::default(), state }
@@ -197,7 +203,7 @@ impl Reader {
         self.state.read += 1;
         match self.state.shape {
             Shape::Events => self.splitter.push(bytes, &mut self.state),
-            Shape::Text => self.state.body.extend_from_slice(bytes),
+            Shape::Text | Shape::OtherText => self.state.body.extend_from_slice(bytes),
             Shape::Bytes => {}
         }
     }
@@ -226,15 +232,11 @@ impl Reader {
     pub fn finish(mut self, end: Mono) -> Reading {
         match self.state.shape {
             Shape::Events => self.splitter.finish(&mut self.state),
-            Shape::Text => self.state.whole_body(end),
+            Shape::Text | Shape::OtherText => self.state.whole_body(end),
             Shape::Bytes => {}
         }
         if !self.state.failed && self.state.content.is_empty() {
-            self.state.fail(RequestError::new(
-                None,
-                "InvalidInferenceResultError",
-                "no content in the answer: nothing but roles, usage or end markers came",
-            ));
+            self.state.without_content();
         }
         self.state.into_reading(end)
     }
@@ -370,7 +372,18 @@ impl State {
     }
 
     #[cold]
+    fn without_content(&mut self) {
+        self.fail(if self.read == 0 { rare::empty_body() } else { rare::no_content(self.plan.kind) });
+    }
+
+    #[cold]
     fn malformed(&mut self, data: &[u8]) {
+        if self.shape != Shape::Events && rare::looks_like_events(data) {
+            let called =
+                if self.shape == Shape::Text { "application/json" } else { &self.rare().content_type };
+            let error = rare::misnamed_stream(called);
+            return self.fail(error);
+        }
         let mut message = String::from("not JSON: ");
         // Four bytes a character at most; the error cuts to its own limit.
         push_lossy(&data[..data.len().min(4 * 4096)], &mut message);
@@ -434,7 +447,9 @@ impl State {
         }
         let body = std::mem::take(&mut self.body);
         let data = body.trim_ascii();
-        if !data.is_empty() {
+        if data.is_empty() {
+            self.fail(rare::empty_body());
+        } else {
             let mut chunk = Chunk::default();
             match chunk.scan(data, self.plan.kind) {
                 Ok(()) => {

@@ -1,6 +1,7 @@
 //! What few answers have: kept apart so that a reader stays small.
 
 use aiperf_clock::Mono;
+use aiperf_config::EndpointKind;
 use aiperf_types::{Packet, RawEvent, RequestError};
 
 use super::reply::Calls;
@@ -71,6 +72,40 @@ pub(super) fn event_error(event: &Event<'_>) -> RequestError {
         lossy(event.comment)
     };
     RequestError::new(502, "SSEResponseError", message)
+}
+
+/// The error of an answer without a body.
+pub(super) fn empty_body() -> RequestError {
+    RequestError::new(None, "InvalidInferenceResultError", "no content in the answer: its body is empty")
+}
+
+/// The error of an answer that has none of the parts that are content.
+pub(super) fn no_content(kind: EndpointKind) -> RequestError {
+    RequestError::new(
+        None,
+        "InvalidInferenceResultError",
+        format!(
+            "no content in the answer: nothing in it is output of --endpoint-type {} (roles, usage and end markers are not)",
+            kind.name()
+        ),
+    )
+}
+
+/// Whether a body begins as streams of events do.
+pub(super) fn looks_like_events(body: &[u8]) -> bool {
+    [&b"data:"[..], b"event:", b"id:", b"retry:", b":"].iter().any(|field| body.starts_with(field))
+}
+
+/// The error of a stream of events that its server calls something else.
+pub(super) fn misnamed_stream(content_type: &str) -> RequestError {
+    let called = match content_type {
+        "" => "has no Content-Type".to_owned(),
+        other => format!("its Content-Type is {other}"),
+    };
+    let message = format!(
+        "the answer is an event stream, but {called}: the server, or a proxy before it, must send text/event-stream"
+    );
+    RequestError::new(None, "MalformedResponseError", message)
 }
 
 /// The error that a data event reports in `error` (an object or a text), or as an object of its own.
