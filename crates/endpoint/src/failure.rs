@@ -18,6 +18,12 @@ pub fn redirect_error(status: u16, reason: &str, location: Option<&str>) -> Requ
     RequestError::new(i64::from(status), phrase(status, reason), message)
 }
 
+/// The error of a switch to another protocol, which no request of a benchmark asks for. `reason` is the reason phrase.
+pub fn switch_error(reason: &str) -> RequestError {
+    let message = "the server switches to another protocol, which no request asked for: --url must name a server of HTTP/1.1";
+    RequestError::new(101, phrase(101, reason), message)
+}
+
 fn phrase(status: u16, reason: &str) -> String {
     let reason = reason.trim();
     if !reason.is_empty() {
@@ -27,8 +33,9 @@ fn phrase(status: u16, reason: &str) -> String {
 }
 
 /// The phrase that RFC 9110 (and 6585, 7725, 8470) registers for a status.
-fn standard_phrase(status: u16) -> Option<&'static str> {
+pub fn standard_phrase(status: u16) -> Option<&'static str> {
     Some(match status {
+        101 => "Switching Protocols",
         300 => "Multiple Choices",
         301 => "Moved Permanently",
         302 => "Found",

@@ -17,6 +17,6 @@ mod reader;
 mod sse;
 
 pub use decode::{BodyDecoder, DecodeError};
-pub use failure::{http_error, redirect_error};
+pub use failure::{http_error, redirect_error, standard_phrase, switch_error};
 pub use format::{Format, FormatError, History, Rendered};
 pub use reader::{ReadPlan, Reader, Reading, Reply};

@@ -241,6 +241,9 @@ fn guidellm_743_an_error_in_a_stream_fails_the_request() {
     assert_eq!(error(&event), (Some(502), "SSEResponseError", "engine died"));
     let event = with("event: error\ndata: {\"error\":{\"message\":\"inner\"}}\n\n");
     assert_eq!(error(&event), (Some(502), "SSEResponseError", "inner"));
+    let event = with("event: error\ndata: {\"message\":\"queue full\",\"code\":429}\n\n");
+    assert_eq!(error(&event), (Some(502), "SSEResponseError", "queue full"));
+    assert_eq!(event.error.unwrap().cause.as_deref(), Some("code 429 in the event"));
     let event = with("event: error\ndata: plain text\n\n");
     assert_eq!(error(&event), (Some(502), "SSEResponseError", "plain text"));
     for harmless in ["null", "false", "\"\"", "0"] {
@@ -613,7 +616,9 @@ fn content_that_is_a_list_of_parts_is_read() {
         delta(r#"{"role":"assistant","content":[]}"#),
         delta(r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}"#),
         delta(r#"{"content":[{"type":"text","text":"a\n"}]}"#),
-        delta(r#"{"content":[{"type":"text","text":"b"},{"type":"refusal","refusal":"c"},{"type":"image_url"},7]}"#),
+        delta(
+            r#"{"content":[{"type":"text","text":"b"},{"type":"refusal","refusal":"c"},{"type":"image_url"},7]}"#,
+        ),
         delta(r#"{"content":"d"}"#),
         delta(r#"{"content":[{"type":"text","text":"e"}]}"#),
         finish("stop"),

@@ -1,6 +1,7 @@
 //! What is worth saying around a run and stands in no table.
 
 mod ending;
+mod failures;
 mod schedule;
 
 use std::path::Path;
@@ -14,6 +15,7 @@ use aiperf_types::RequestRecord;
 use serde_json::{Map, Value};
 
 pub(crate) use ending::{interrupted_early, no_success, too_many_failed};
+pub(crate) use failures::Asked;
 pub(crate) use schedule::moved_up;
 
 /// Things that are said once, however often they are seen.
@@ -374,7 +376,7 @@ pub(crate) fn after_warmup(log: &Log, warmup: &PhaseResults) {
 pub(crate) mod tests {
     use std::time::Duration;
 
-    use aiperf_config::{Arrival, RampTimes};
+    use aiperf_config::{Arrival, EndpointConfig, EndpointKind, RampTimes, Target};
     use aiperf_types::PhaseKind;
 
     use super::*;
@@ -391,6 +393,15 @@ pub(crate) mod tests {
             cancellation: None,
             idle_gap_cap: None,
         }
+    }
+
+    /// Nothing that matters to what is said of failures.
+    pub(crate) fn endpoint() -> EndpointConfig {
+        EndpointConfig::new(EndpointKind::Chat, Target::Mock("mock://".into()))
+    }
+
+    pub(crate) fn asked<'a>(phase: &'a PhaseConfig, endpoint: &'a EndpointConfig) -> Asked<'a> {
+        Asked { phase, endpoint, proxy: None }
     }
 
     #[test]

@@ -122,27 +122,31 @@ impl Recorder {
 
     fn read(&self, mut bytes: ReceivedBytes, end: aiperf_clock::Mono) -> Reading {
         let mut reader = bytes.reader.take().unwrap_or_else(|| Reader::new(&self.plan, &bytes.content_type));
-        match BodyDecoder::new(&bytes.content_encoding) {
-            None => bytes.each_read(|bytes, at| reader.push(bytes, at)),
-            Some(mut decoder) => {
-                self.once.compressed(&self.log);
-                let mut plain = Vec::new();
-                let mut failure = None;
-                bytes.each_read(|bytes, at| {
-                    plain.clear();
-                    if failure.is_none() {
-                        failure = decoder.decode(bytes, &mut plain).err();
-                        reader.push(&plain, at);
-                    }
-                });
-                if let Some(error) = failure {
-                    let mut reading = reader.finish(end);
-                    reading.error = Some(RequestError::new(None, "ClientPayloadError", error.to_string()));
-                    return reading;
-                }
+        let Some(mut decoder) = BodyDecoder::new(&bytes.content_encoding) else {
+            bytes.each_read(|bytes, at| reader.push(bytes, at));
+            let mut reading = reader.finish(end);
+            if let Some(error) = &mut reading.error
+                && !matches!(bytes.content_encoding.as_str(), "" | "identity")
+            {
+                *error = undecodable(&bytes.content_encoding);
             }
+            return reading;
+        };
+        self.once.compressed(&self.log);
+        let mut plain = Vec::new();
+        let mut failure = None;
+        bytes.each_read(|bytes, at| {
+            plain.clear();
+            if failure.is_none() {
+                failure = decoder.decode(bytes, &mut plain).err();
+                reader.push(&plain, at);
+            }
+        });
+        let mut reading = reader.finish(end);
+        if let Some(error) = failure {
+            reading.error = Some(RequestError::new(None, "ClientPayloadError", error.to_string()));
         }
-        reader.finish(end)
+        reading
     }
 
     fn count(
@@ -179,6 +183,15 @@ impl Recorder {
         let reasoning = (!answer.reasoning.is_empty()).then(|| tokenizer.count(&answer.reasoning));
         TokenCounts { input, output: Some(tokenizer.count(&answer.text)), reasoning }
     }
+}
+
+/// The error of an answer that cannot be read because it is compressed, and not as this client can undo.
+fn undecodable(encoding: &str) -> RequestError {
+    let message = format!(
+        "the answer is compressed ({encoding}), although no request asks for that: switch it off at the server or the proxy \
+         before it (gzip and deflate can be read)"
+    );
+    RequestError::new(None, "MalformedResponseError", message)
 }
 
 #[cfg(test)]

@@ -108,3 +108,48 @@ fn no_request_of_a_warmup_is_broken_off_on_purpose() {
     };
     assert_eq!([count("warmup", false), count("profiling", true), records.len()], [3, 4, 7]);
 }
+
+/// The last line of a run names what was wrong with the answers, in a line that can be read.
+#[test]
+fn the_last_line_says_what_was_wrong_with_the_answers() {
+    let stream =
+        "data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    let page = format!("<html>{}</html>", "x".repeat(4000));
+    let redirect = "Location: http://elsewhere:1/v1\r\n";
+    let json = "Content-Type: application/json\r\n";
+    let answers = [
+        (
+            http("200 OK", "Content-Type: text/plain\r\n", stream),
+            "the answer is an event stream, but its Content-Type is text/plain: the server, or a proxy before it, must send \
+             text/event-stream",
+        ),
+        (http("200 OK", "Content-Type: text/html\r\n", &page), "xxx…"),
+        (
+            http("200 OK", &format!("{json}Content-Encoding: br\r\n"), "\u{b}"),
+            "(gzip and deflate can be read)",
+        ),
+        (
+            http("302 Found", redirect, ""),
+            "the server redirects to http://elsewhere:1/v1; give that address as --url",
+        ),
+        (
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n".to_vec(),
+            "--url must name a server of HTTP/1.1",
+        ),
+        (b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(), "check --url and --endpoint; its log may say why"),
+        (
+            http("401 Unauthorized", "", ""),
+            "refuses the key of --api-key: check it, and what it may be used for",
+        ),
+        (http("503 Service Unavailable", "Retry-After: 7\r\n", "model loading"), "(Retry-After: 7): wait"),
+    ];
+    for (answer, last_words) in answers {
+        let server = Echo::start(move |_| answer.clone());
+        let url = format!("http://127.0.0.1:{}", server.port);
+        let place = Place::new();
+        let flags = "--streaming --request-count 3 --isl 16 --api-key planted";
+        let ran = place.run(&url, flags).with_code(1);
+        let last = ran.err.trim_end().lines().last().unwrap();
+        assert!(last.ends_with(last_words) && last.len() < 450, "{last_words}: {}", ran.err);
+    }
+}

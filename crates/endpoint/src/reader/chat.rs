@@ -142,7 +142,11 @@ fn take_thought(state: &mut State, thought: &[u8], number: u64) -> Scan<bool> {
     } else {
         scanner.items(|scanner, _| {
             scanner.members(|scanner, key| {
-                if key == b"text" { take(scanner.text()?) } else { scanner.skip()? }
+                if key == b"text" {
+                    take(scanner.text()?)
+                } else {
+                    scanner.skip()?
+                }
                 Ok(())
             })?;
             Ok(())

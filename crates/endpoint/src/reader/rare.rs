@@ -65,13 +65,16 @@ fn lossy(bytes: &[u8]) -> String {
 /// its data.
 pub(super) fn event_error(event: &Event<'_>) -> RequestError {
     let data = event.data.unwrap_or_default();
+    let parts = ErrorParts::of(data);
     let message = if event.comment.is_empty() {
-        let parts = ErrorParts::of(data);
         parts.message.map_or_else(|| lossy(data), Text::to_text)
     } else {
         lossy(event.comment)
     };
-    RequestError::new(502, "SSEResponseError", message)
+    let mut error = RequestError::new(502, "SSEResponseError", message);
+    error.cause =
+        parts.code.filter(|code| (400..600).contains(code)).map(|code| format!("code {code} in the event"));
+    error
 }
 
 /// The error of an answer without a body.

@@ -217,9 +217,8 @@ impl ResponseParser {
     }
 
     fn begin(&mut self, head: Head, framing: Framing, sink: &mut impl Sink) {
-        // Interim responses (100, 103) are passed over; 101 would be an upgrade nobody asked for.
         if (100..200).contains(&head.status) {
-            return;
+            return self.interim(head, sink);
         }
         self.keep_alive = head.keep_alive;
         self.state = match framing {
@@ -230,6 +229,17 @@ impl ResponseParser {
         };
         self.head_seen = true;
         sink.head(head);
+    }
+
+    /// Interim responses (100, 103) are passed over. 101 is the last: what follows it is not HTTP.
+    #[cold]
+    fn interim(&mut self, head: Head, sink: &mut impl Sink) {
+        if head.status == 101 {
+            self.keep_alive = false;
+            self.state = State::Done;
+            self.head_seen = true;
+            sink.head(head);
+        }
     }
 }
 
@@ -345,6 +355,15 @@ mod tests {
         assert_eq!(seen.heads.len(), 1);
         assert_eq!(seen.heads[0].content_type, "text/event-stream");
         assert_eq!(seen.body, b"hello, the world");
+    }
+
+    #[test]
+    fn a_switch_to_another_protocol_ends_the_answer() {
+        let head =
+            b"HTTP/1.1 101 Switching Protocols\r\nConnection: keep-alive, Upgrade\r\nUpgrade: h2c\r\n\r\n";
+        let (seen, parser) = feed(&[head, b"\0\0\x12"]);
+        assert!(parser.is_done() && !parser.reusable());
+        assert_eq!((seen.heads[0].status, seen.body.len()), (101, 0));
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aiperf_clock::{Mono, now};
-use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Rendered, Reply, http_error, redirect_error};
+use aiperf_endpoint::{
+    BodyDecoder, ReadPlan, Reader, Rendered, Reply, http_error, redirect_error, switch_error,
+};
 use aiperf_types::{Body, HttpTrace, Identity, Lineage, RequestError, RequestFacts, TransportFacts};
 use tokio::time::timeout;
 
@@ -380,6 +382,7 @@ impl Answered {
         let mut received = Received::Nothing;
         match head.status {
             200..=299 => received = Received::Bytes(Box::new(bytes)),
+            101 => failure = failure.or_else(|| Some(switch_error(&head.reason))),
             status @ 300..=399 => {
                 failure.get_or_insert_with(|| redirect_error(status, &head.reason, head.location.as_deref()));
             }

@@ -216,6 +216,20 @@ fn aiperf_parity_backlog_p1_19_redirects_are_errors_that_name_their_target_and_a
     assert_eq!(target.accepted(), 0);
 }
 
+/// No answer follows it: waiting for one lasted as long as the request may take.
+#[test]
+fn a_switch_to_another_protocol_is_an_error_at_once() {
+    let exchange = failing(|conn| {
+        conn.request()?;
+        conn.send(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")?;
+        conn.closed()?;
+        Some(())
+    });
+    assert_eq!(kind(&exchange), (Some(101), "Switching Protocols"));
+    assert!(message(&exchange).contains("which no request asked for"), "{}", message(&exchange));
+    assert_eq!(exchange.status, Some(101));
+}
+
 #[test]
 fn a_request_may_take_as_long_as_its_limit_and_no_longer() {
     let (closing, closes) = channel();

@@ -16,7 +16,7 @@ struct Known {
 }
 
 /// Each with the message in lower case; the first that fits an error is the one.
-const KNOWN: [Known; 7] = [
+const KNOWN: [Known; 8] = [
     Known {
         fits: |error, _, _| error.is_context_overflow(),
         means: "The input and the answer asked for are longer than the model's context.",
@@ -46,6 +46,14 @@ const KNOWN: [Known; 7] = [
         },
         means: "The server does not take a key of --extra-inputs that its answer names.",
         steps: &["drop that key, or give it another value"],
+    },
+    Known {
+        fits: |error, _, config| matches!(error.code, Some(401 | 403)) && config.endpoint.api_key.is_some(),
+        means: "The server refuses the key of --api-key.",
+        steps: &[
+            "it is sent as a bearer token; --header 'Name: value' sends any other credential",
+            "a key that is known may still not be allowed to use this model",
+        ],
     },
     Known {
         fits: |error, _, _| matches!(error.code, Some(401 | 403)),

@@ -1,9 +1,10 @@
 //! What is said of a run that came to no good end: why, and what to do next.
 
 use aiperf_config::{Arrival, Cancellation, LoadMode, PhaseConfig};
-use aiperf_metrics::{ErrorGroup, Summary};
+use aiperf_metrics::Summary;
 use aiperf_report::PhaseResults;
-use aiperf_types::RequestError;
+
+use super::failures::{Asked, failures};
 
 /// What is said of a run that its failures ended.
 pub(crate) fn too_many_failed(summary: &Summary, threshold: f64) -> String {
@@ -28,12 +29,13 @@ pub(crate) fn interrupted_early(in_warmup: bool) -> &'static str {
 }
 
 /// What is said of a run without a success: why there is none, or what helps against the failure that came up most often.
-pub(crate) fn no_success(results: Option<&PhaseResults>, phase: &PhaseConfig) -> String {
+pub(crate) fn no_success(results: Option<&PhaseResults>, asked: &Asked<'_>) -> String {
+    let phase = asked.phase;
     let why = results.and_then(|results| {
         all_broken_off(&results.summary, phase.cancellation)
             .or_else(|| nothing_sent(results, phase))
             .or_else(|| all_cut_off(results, phase))
-            .or_else(|| failures(&results.summary.error_groups))
+            .or_else(|| failures(&results.summary.error_groups, asked))
     });
     let why = why.map(|why| format!("; {why}"));
     format!("no request succeeded: the run has failed (exit code 1){}", why.unwrap_or_default())
@@ -79,82 +81,6 @@ fn all_cut_off(results: &PhaseResults, phase: &PhaseConfig) -> Option<String> {
     Some(format!("{requests} cut off by --benchmark-grace-period{grace}: raise it, or --benchmark-duration"))
 }
 
-/// What came up most often, and what helps against it.
-fn failures(groups: &[ErrorGroup]) -> Option<String> {
-    let most = groups.iter().max_by_key(|group| group.count)?;
-    if let Some(help) = what_helps(&most.error) {
-        return Some(help.to_owned());
-    }
-    let all: u64 = groups.iter().map(|group| group.count).sum();
-    let of_them = match (most.count, all) {
-        (1, 1) => "the only one".to_owned(),
-        (count, all) if count == all => format!("all {all}"),
-        (count, all) => format!("{count} of {all}"),
-    };
-    let code = most.error.code.map(|code| format!("{code} ")).unwrap_or_default();
-    let why = match most.error.code {
-        Some(500..) => ": the log of the server may say why".to_owned(),
-        Some(_) => String::new(),
-        // What the client says of a failure is one line.
-        None => format!(": {}", most.error.message),
-    };
-    Some(format!("{of_them} failed with {code}{}{why}", most.error.kind))
-}
-
-const PROXY_CREDENTIALS: &str = "the proxy, and not the server, asks for credentials: put USER:PASSWORD@ before its host in \
-     HTTP_PROXY or HTTPS_PROXY";
-
-fn what_helps(error: &RequestError) -> Option<&'static str> {
-    Some(match (error.code, error.kind.as_str()) {
-        (Some(401 | 403), _) => "the server asks for credentials: give them with --api-key or --header",
-        (Some(404), _) => {
-            "the server does not know the path or the model: check --url, --endpoint-type, --endpoint and --model"
-        }
-        (Some(400 | 422), _) => {
-            "the server does not take the requests, and says why above: --endpoint-type, --model, --osl and --extra-inputs \
-             shape them"
-        }
-        (Some(429 | 503), _) => "the server turns requests away: lower --concurrency or --request-rate",
-        (Some(407), _) => PROXY_CREDENTIALS,
-        (_, "ClientConnectorError") if error.message.contains("refused the tunnel: HTTP/1.1 407") => {
-            PROXY_CREDENTIALS
-        }
-        (_, "ClientConnectorError") if error.message.contains("to proxy ") => {
-            "the proxy is not to be had: correct that variable, or unset AIPERF_HTTP_TRUST_ENV to go without"
-        }
-        (_, "ClientConnectorError") if error.message.contains("refused") => {
-            "no server listens there: start it, or name its host and port with --url"
-        }
-        (_, "ClientConnectorError") => {
-            "nothing answers at that address: check --url, the network, and firewalls on the way"
-        }
-        (_, "ClientConnectorCertificateError") => {
-            "the certificate of the server is not trusted: name it, or its authority, in SSL_CERT_FILE, or set \
-             AIPERF_HTTP_SSL_VERIFY=0 to accept any"
-        }
-        (_, "ClientConnectorSSLError") => {
-            "TLS cannot be agreed on: check whether --url begins with http:// or https://, and its port"
-        }
-        (_, "ServerDisconnectedError") => {
-            "the server closes connections without an answer: check whether --url names its HTTP port, and http:// or \
-             https://"
-        }
-        (_, "ClientPayloadError") if error.message.contains("not HTTP/1.1") => {
-            "what listens there does not answer in HTTP: begin --url with https:// if it speaks TLS, or name the port of the \
-             server"
-        }
-        (_, "TimeoutError") if error.message.contains("TLS") => {
-            "what listens there did not answer in TLS: begin --url with http:// if it speaks none, or name the port of the \
-             server"
-        }
-        (_, "TimeoutError") => "raise --request-timeout-seconds, or lower the load",
-        (_, "InvalidInferenceResultError") => {
-            "answers have nothing that --endpoint-type reads: check it, and --endpoint"
-        }
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -163,47 +89,7 @@ mod tests {
     use aiperf_types::PhaseKind;
 
     use super::*;
-    use crate::notes::tests::phase;
-
-    /// <https://github.com/triton-inference-server/perf_analyzer/issues/385>: "no results" says neither why nor what to do.
-    #[test]
-    fn perf_analyzer_385_a_run_without_a_success_says_what_helps_against_most_of_its_failures() {
-        let group = |code: Option<i64>, kind: &str, count| ErrorGroup {
-            error: RequestError::new(code, kind, "Connection refused"),
-            count,
-        };
-        let why = |groups: &[ErrorGroup]| failures(groups).unwrap_or_default();
-        let refused = group(None, "ClientConnectorError", 3);
-        assert!(why(&[group(Some(401), "Unauthorized", 2), refused]).contains("--url"));
-        let text = why(&[group(Some(401), "Unauthorized", 2), group(Some(404), "Not Found", 1)]);
-        assert!(text.ends_with("give them with --api-key or --header"), "{text}");
-        assert_eq!(failures(&[]), None);
-        let failed = group(Some(500), "Internal Server Error", 10);
-        let named = "failed with 500 Internal Server Error: the log of the server may say why";
-        assert_eq!(why(std::slice::from_ref(&failed)), format!("all 10 {named}"));
-        assert_eq!(why(&[failed, group(None, "ClientOSError", 2)]), format!("10 of 12 {named}"));
-        assert_eq!(
-            why(&[group(None, "ClientOSError", 1)]),
-            "the only one failed with ClientOSError: Connection refused"
-        );
-        assert_eq!(no_success(None, &phase()), "no request succeeded: the run has failed (exit code 1)");
-    }
-
-    #[test]
-    fn failures_of_connections_end_with_the_next_step() {
-        for (kind, message, part) in [
-            ("ClientConnectorError", "timed out", "check --url"),
-            ("ClientConnectorCertificateError", "expired", "AIPERF_HTTP_SSL_VERIFY=0"),
-            ("ClientConnectorSSLError", "InvalidContentType", "https://"),
-            ("ServerDisconnectedError", "Server disconnected", "HTTP port"),
-            ("ClientPayloadError", "the answer is not HTTP/1.1", "begin --url with https://"),
-            ("TimeoutError", "The TLS handshake with h:1 did not end", "begin --url with http://"),
-            ("TimeoutError", "No complete answer", "--request-timeout-seconds"),
-        ] {
-            let help = what_helps(&RequestError::new(None, kind, message)).unwrap_or_default();
-            assert!(help.contains(part), "{kind}: {help}");
-        }
-    }
+    use crate::notes::tests::{asked, endpoint, phase};
 
     /// A phase that was over with `cut` of `sent` requests under way and no record.
     fn without_records(sent: u64, cut: u64) -> PhaseResults {
@@ -223,7 +109,8 @@ mod tests {
 
     #[test]
     fn requests_that_were_all_cut_off_are_the_reason_that_is_given() {
-        let said = |results: &PhaseResults| no_success(Some(results), &phase());
+        let (phase, endpoint) = (phase(), endpoint());
+        let said = |results: &PhaseResults| no_success(Some(results), &asked(&phase, &endpoint));
         let text = said(&without_records(3, 3));
         let reason = "; all 3 requests were cut off by --benchmark-grace-period 0.5: raise it, or --benchmark-duration";
         assert!(text.ends_with(reason), "{text}");
@@ -238,7 +125,7 @@ mod tests {
             let mut phase = phase();
             phase.mode = LoadMode::Rate { rate: 0.5, arrival };
             phase.stop.duration = Some(Duration::from_secs(1));
-            no_success(Some(results), &phase)
+            no_success(Some(results), &asked(&phase, &endpoint()))
         };
         let text = said(Arrival::Constant, &without_records(0, 0));
         let reason = "; no arrival fell into 1 s: at 0.5 requests/s the first is due after 2 s; raise --benchmark-duration or \

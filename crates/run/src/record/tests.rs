@@ -150,23 +150,47 @@ fn is_elsewhere(tag: &str) -> bool {
     tag.starts_with("http_req_") || ["stream_", "credit_", "good_"].iter().any(|start| tag.starts_with(start))
 }
 
+fn recorder(case: &Case) -> Recorder {
+    Recorder {
+        kind: case.kind,
+        plan: ReadPlan::new(case.kind, case.streaming),
+        tokenizer: Some(Tokenizer::builtin()),
+        template: None,
+        server_token_counts: case.server_counts,
+        per_chunk_usage: case.context.per_chunk_usage,
+        once: Once::default(),
+        log: Arc::new(Log::on_screen(
+            Level::from_number(7),
+            Arc::new(Screen::new(Box::new(std::io::sink()), false, aiperf_report::Palette::plain())),
+            Redactor::of([]),
+        )),
+    }
+}
+
+#[test]
+fn an_answer_whose_encoding_cannot_be_undone_is_told_by_its_name() {
+    let read = |encoding: &str, content_type: &str, body: &[u8]| {
+        let bytes = ReceivedBytes {
+            content_type: content_type.into(),
+            content_encoding: encoding.into(),
+            data: body.to_vec(),
+            reads: vec![(body.len() as u32, Mono(1))],
+            ..ReceivedBytes::default()
+        };
+        recorder(&cases()[0]).read(bytes, Mono(2)).error.unwrap()
+    };
+    for content_type in ["application/json", "text/event-stream"] {
+        let error = read("br", content_type, b"\x1b\x03\0\xf8");
+        assert_eq!(error.kind, "MalformedResponseError");
+        assert!(error.message.starts_with("the answer is compressed (br), although"), "{}", error.message);
+        assert!(!read("identity", content_type, b"x").message.contains("compressed"));
+    }
+}
+
 #[test]
 fn recorded_answers_give_the_recorded_values_of_every_record() {
     for case in cases() {
-        let recorder = Recorder {
-            kind: case.kind,
-            plan: ReadPlan::new(case.kind, case.streaming),
-            tokenizer: Some(Tokenizer::builtin()),
-            template: None,
-            server_token_counts: case.server_counts,
-            per_chunk_usage: case.context.per_chunk_usage,
-            once: Once::default(),
-            log: Arc::new(Log::on_screen(
-                Level::from_number(7),
-                Arc::new(Screen::new(Box::new(std::io::sink()), false, aiperf_report::Palette::plain())),
-                Redactor::of([]),
-            )),
-        };
+        let recorder = recorder(&case);
         let lines_of_case = lines(case.name, "profile_export.jsonl");
         let mut values = RecordValues::new();
         let mut compared = 0;

@@ -115,7 +115,7 @@ impl Run<'_> {
         if run_results.profiling().is_none() && stopped == Some(StopCause::Interrupt) {
             log.error("run", notes::interrupted_early(run_results.warmup().is_some()));
         } else if successes == 0 {
-            log.error("run", &notes::no_success(run_results.profiling(), config.profiling()));
+            log.error("run", &notes::no_success(run_results.profiling(), &notes::Asked::of(config)));
         }
         let aborted = matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
         let end = if successes == 0 || aborted || !failures.is_empty() {
