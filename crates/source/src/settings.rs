@@ -181,6 +181,20 @@ fn token_in(path: &Path) -> io::Result<String> {
     }
 }
 
+/// What a variable that names a server holds, as a message may show it. Without a scheme it is no URL to anybody else:
+/// what may be a password is hidden here, and so is a query, which no such address has.
+pub(crate) fn shown_address(text: &str) -> String {
+    const SCHEME: &str = "https://";
+    let (address, query) =
+        text.split_once(['?', '#']).map_or((text, ""), |(address, _)| (address, "?<redacted>"));
+    let shown = if address.contains("://") {
+        aiperf_config::redact_reference(address)
+    } else {
+        aiperf_config::redact_reference(&format!("{SCHEME}{address}"))[SCHEME.len()..].to_owned()
+    };
+    shown + query
+}
+
 fn is_true(text: &str) -> bool {
     ["1", "true", "yes", "on"].iter().any(|yes| text.eq_ignore_ascii_case(yes))
 }
@@ -322,6 +336,22 @@ mod tests {
         assert!(!with(&[(OFFLINE_VARIABLE, "Off")]).offline);
         let bad = BTreeMap::from([(OFFLINE_VARIABLE.to_owned(), "junk".to_owned())]);
         assert!(Settings::of(&bad).unwrap_err().to_string().contains(OFFLINE_VARIABLE));
+    }
+
+    #[test]
+    fn addresses_are_shown_without_what_may_be_a_password() {
+        for (text, shown) in [
+            ("u:CANARY@127.0.0.1:80", "<redacted>@127.0.0.1:80"),
+            ("CANARY@h/x", "<redacted>@h/x"),
+            ("h:80/x?t=CANARY", "h:80/x?<redacted>"),
+            ("http://u:CANARY@h/", "http://<redacted>@h/"),
+            ("http://h/?t=CANARY#CANARY", "http://h/?<redacted>"),
+            ("http://h#CANARY", "http://h?<redacted>"),
+            ("not a url", "not a url"),
+            ("", ""),
+        ] {
+            assert_eq!(shown_address(text), shown);
+        }
     }
 
     #[test]

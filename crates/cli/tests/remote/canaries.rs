@@ -200,6 +200,33 @@ fn a_reference_that_cannot_be_used_is_not_repeated_with_its_password() {
 }
 
 #[test]
+fn what_names_a_server_or_a_tokenizer_is_not_repeated_with_its_password() {
+    let mut seen = Seen::default();
+    for address in [
+        "u:canary@127.0.0.1:9",
+        "canary@127.0.0.1:9",
+        "127.0.0.1:9/?t=canary",
+        "http://127.0.0.1:9/?t=canary",
+        "http://127.0.0.1:9/#canary",
+        "ftp://u:canary@127.0.0.1:9",
+    ] {
+        for (variable, reference) in
+            [("HF_ENDPOINT", "hf://me/chat"), ("AWS_ENDPOINT_URL", "s3://traces/x.jsonl")]
+        {
+            let mut machine = Machine::bare();
+            machine.set(variable, address);
+            seen.run(&machine, &["dataset", "resolve", reference], 2);
+            assert!(seen.0.contains("AWS_ENDPOINT_URL") || seen.0.contains("HF_ENDPOINT is "), "{}", seen.0);
+        }
+    }
+    let machine = Machine::bare();
+    std::fs::write(machine.home.path().join("x.jsonl"), TRACE).unwrap();
+    for name in ["u:canary@me/tok", "canary@me/tok", "u:can/canary@me/tok", "me/tok?token=canary"] {
+        seen.run(&machine, &[&profile("x.jsonl")[..], &["--tokenizer", name]].concat(), 2);
+    }
+}
+
+#[test]
 fn parameters_that_open_a_link_stay_secret_in_a_run_that_succeeds() {
     let server = Server::start(|request| match request.path() {
         "/x.jsonl" => Answer::file(request, &TRACE.into()).with("ETag", "\"a\""),

@@ -17,7 +17,7 @@ use crate::http::{
 use crate::models::FoundModel;
 use crate::protocol::{Entry, Range};
 use crate::reference::is_commit;
-use crate::settings::{HUB, HubSettings, Patience};
+use crate::settings::{HUB, HubSettings, Patience, shown_address};
 
 /// Everything but what an address may hold as it is.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -455,13 +455,15 @@ impl Client {
     }
 
     fn url(&self, path: &str) -> Result<Url, Problem> {
-        Url::parse(&format!("{}/{path}", self.settings.endpoint))
+        let endpoint = &self.settings.endpoint;
+        Url::parse(&format!("{endpoint}/{path}"))
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .filter(|_| !endpoint.contains(['?', '#']))
             .ok_or_else(|| Problem::Setting {
                 name: "HF_ENDPOINT",
-                value: aiperf_config::redact_text(&self.settings.endpoint),
-                rule: "it must be the URL of a Hub",
+                value: shown_address(endpoint),
+                rule: "it must be the URL of a Hub, such as https://huggingface.co, without a query",
             })
     }
 }

@@ -5,7 +5,7 @@ use url::Url;
 
 use super::profiles::Profiles;
 use crate::error::Problem;
-use crate::settings::Settings;
+use crate::settings::{Settings, shown_address};
 
 /// Everything but what a signature leaves as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -32,12 +32,13 @@ impl Place {
                     matches!(url.scheme(), "http" | "https")
                         && url.has_host()
                         && url.query().is_none()
+                        && url.fragment().is_none()
                         && url.username().is_empty()
                         && url.password().is_none()
                 };
                 url.filter(usable).ok_or_else(|| Problem::Setting {
                     name: "AWS_ENDPOINT_URL_S3",
-                    value: aiperf_config::redact_text(text),
+                    value: shown_address(text),
                     rule: "it (or AWS_ENDPOINT_URL, or the profile's endpoint_url) must be an http or https URL \
                            without a query and credentials",
                 })
