@@ -40,7 +40,7 @@ pub use fetch::LocalFile;
 pub use format::{Format, Formats, Parquet};
 pub use hub_files::HubFiles;
 pub use manifest::Role;
-pub use models::{FoundModel, ModelListing};
+pub use models::{FoundModel, ModelListing, is_damaged_copy};
 pub use names::alike_but_for_case;
 pub use plan::{FormatSource, ManifestMark, Plan};
 pub use protocol::hub::client::RepoKind;

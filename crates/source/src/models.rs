@@ -1,15 +1,15 @@
 //! Files of a model repository on the Hub: those that are asked for, at one commit, in the cache.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cache::hub::HubCache;
-use crate::digest::{ITS_SOURCE, Promise};
+use crate::digest::{Checksum, ITS_SOURCE, Promise, Wanted};
 use crate::error::{Problem, SourceError};
-use crate::events::Event;
+use crate::events::{Event, Stop};
 use crate::lock;
 use crate::names;
-use crate::protocol::hub::Hub;
 use crate::protocol::hub::client::Repo;
+use crate::protocol::hub::{Hub, promise};
 use crate::protocol::{Entry, Range};
 use crate::settings::HUB_CACHE_VARIABLE;
 use crate::sources::Sources;
@@ -43,6 +43,23 @@ pub struct FoundModel {
     pub downloads: u64,
 }
 
+/// Whether a file of a cache of the Hub is not what was downloaded: its blob is gone, or has other bytes than those that
+/// the name of the blob is the digest of. A file that links no blob has no such name.
+pub fn is_damaged_copy(path: &Path) -> bool {
+    let Ok(target) = path.read_link() else { return false };
+    let name = target.file_name().and_then(|name| name.to_str());
+    let Some(promise) = name.and_then(promise) else { return false };
+    let Ok(found) = path.metadata() else { return path.symlink_metadata().is_ok() };
+    let wanted = match &promise {
+        // Other stores that speak like the Hub name blobs by their plain sha1.
+        Promise::GitBlob(_) => Wanted { git_length: Some(found.len()), checksum: Some(Checksum::Sha1) },
+        _ => Wanted::default(),
+    };
+    let Ok(Some(digests)) = transfer::digest_file(path, wanted, &Stop::default()) else { return false };
+    let is_plain = digests.stored.as_ref().is_some_and(|(_, sum)| Some(sum.as_str()) == name);
+    !is_plain && digests.check(&promise).is_err()
+}
+
 impl Sources {
     /// Fixes the version of a model repository and lists its root.
     pub fn model(&self, name: &str, revision: &str) -> Result<ModelListing, SourceError> {
@@ -71,7 +88,7 @@ impl Sources {
                 .entries
                 .iter()
                 .filter(|entry| wanted.contains(&entry.path.as_str()))
-                .filter(|entry| !cache.has_file(&listing.commit, entry))
+                .filter(|entry| !cache.has_whole_file(&listing.commit, entry))
                 .collect();
             let bytes = missing.iter().map(|entry| entry.size).sum();
             self.events.send(Event::Start { files: missing.len(), bytes });
@@ -103,7 +120,7 @@ impl Sources {
             None => None,
         };
         // Whoever held the lock may have brought it.
-        if cache.has_file(commit, entry) {
+        if cache.has_whole_file(commit, entry) {
             return Ok(());
         }
         let temp = cache.temp_of(entry, lock.as_ref().is_some_and(lock::Lock::is_held)).map_err(disk)?;

@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use crate::files::READ;
 
+fn at(sign: char) -> &'static str {
+    if sign == '@' { " (a revision goes into --tokenizer-revision)" } else { "" }
+}
+
 /// Why a tokenizer cannot be had. Each text names the tokenizer and the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenizerError {
@@ -26,6 +30,18 @@ pub enum TokenizerError {
         revision: String,
         /// Every place looked at.
         searched: String,
+    },
+    /// A name that no repository has, of nothing that is here.
+    #[error(
+        "`{name}` names no tokenizer: it is no path, and no repository of the Hub has {sign:?} in its name{}. Give \
+         --tokenizer a repository such as ORG/NAME, a path, or `builtin`",
+        at(*.sign)
+    )]
+    NoRepository {
+        /// The name, what may be a credential hidden.
+        name: String,
+        /// The first character that no name has.
+        sign: char,
     },
     /// A name without an organisation that is no encoding, no path and not in the cache.
     #[error(

@@ -27,6 +27,6 @@ pub use chat::{ChatTemplate, Overhead, TemplateError};
 pub use corpus::{Blocks, Corpus, CorpusKind, ExactText, Passage, Text};
 pub use error::TokenizerError;
 pub use files::tokenizer_files;
-pub use open::{OpenOptions, Place};
+pub use open::{OpenOptions, Place, cached_files};
 pub use placeholder::is_placeholder;
 pub use tokenizer::Tokenizer;

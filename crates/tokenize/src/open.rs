@@ -37,7 +37,7 @@ impl Tokenizer {
             return read_file(source, &path, None);
         }
         if is_path(source) {
-            return Err(TokenizerError::PathNotFound(path));
+            return Err(TokenizerError::PathNotFound(shown(&path.to_string_lossy()).into()));
         }
         open_cached(source, options)
     }
@@ -57,9 +57,7 @@ pub enum Place {
 impl Place {
     /// Where `source` is, without reading it.
     pub fn of(source: &str, options: &OpenOptions) -> Place {
-        let path = hub_cache::expand_home(Path::new(source));
-        let named = source == "builtin" || ranks::Encoding::named(source).is_some();
-        if named || path.exists() || is_path(source) {
+        if !may_be_repository(source) {
             return Place::Here;
         }
         let folders = options.hub_caches.clone().unwrap_or_else(hub_cache::folders);
@@ -68,10 +66,31 @@ impl Place {
             Ok(snapshot) if files::tokenizer_file(&files::names_in(&snapshot.folder)).is_some() => {
                 Place::Here
             }
+            _ if sign_of_no_repository(source).is_some() => Place::Here,
             _ if source.contains('/') => Place::Repository,
             _ => Place::ShortName,
         }
     }
+}
+
+/// Whether `source` is neither the name of an encoding nor a path.
+fn may_be_repository(source: &str) -> bool {
+    let is_encoding = source == "builtin" || ranks::Encoding::named(source).is_some();
+    !is_encoding && !hub_cache::expand_home(Path::new(source)).exists() && !is_path(source)
+}
+
+/// The commit and the files of a tokenizer that [`Tokenizer::open`] would read from the cache of the hub; `None` where it
+/// would read something else.
+pub fn cached_files(source: &str, options: &OpenOptions) -> Option<(String, Vec<PathBuf>)> {
+    if !may_be_repository(source) {
+        return None;
+    }
+    let folders = options.hub_caches.clone().unwrap_or_else(hub_cache::folders);
+    let revision = options.revision.as_deref().unwrap_or("main");
+    let snapshot = hub_cache::find(&folders, source, revision).ok()?;
+    let names = files::names_in(&snapshot.folder);
+    let files = files::tokenizer_files(&names)?.into_iter().map(|name| snapshot.folder.join(name)).collect();
+    Some((snapshot.commit, files))
 }
 
 /// Whether something that does not exist was meant as a path.
@@ -84,12 +103,35 @@ fn is_path(source: &str) -> bool {
             .is_some_and(|extension| extension == "json" || extension == "model" || extension == "tiktoken")
 }
 
+/// The first character that no name of a repository has.
+fn sign_of_no_repository(name: &str) -> Option<char> {
+    name.chars().find(|c| !(c.is_ascii_alphanumeric() || "._-/".contains(*c)))
+}
+
+/// A name as messages show it: what may be a password before the `@` of a host, or a key in a query, is hidden.
+fn shown(name: &str) -> String {
+    let (address, query) = name.split_once('?').map_or((name, ""), |(address, _)| (address, "?<redacted>"));
+    let rooted = name.starts_with(['.', '~', '/']) || name.contains("://");
+    let user = address.rfind('@').filter(|at| {
+        let before = &address[..*at];
+        !rooted && (before.contains(':') || !before.contains('/'))
+    });
+    match user {
+        Some(at) => format!("<redacted>{}{query}", &address[at..]),
+        None if rooted => name.to_owned(),
+        None => address.to_owned() + query,
+    }
+}
+
 fn open_cached(name: &str, options: &OpenOptions) -> Result<Tokenizer, TokenizerError> {
     let folders = options.hub_caches.clone().unwrap_or_else(hub_cache::folders);
     let revision = options.revision.as_deref().unwrap_or("main");
     match hub_cache::find(&folders, name, revision) {
         Ok(snapshot) => read_folder(name, &snapshot.folder, Some(snapshot.commit)),
         Err(searched) => {
+            if let Some(sign) = sign_of_no_repository(name) {
+                return Err(TokenizerError::NoRepository { name: shown(name), sign });
+            }
             let searched = match searched.as_slice() {
                 [] => "no cache folder is set, and there is no home folder".to_owned(),
                 places => {
@@ -148,5 +190,33 @@ fn what_lies_in(names: &[String]) -> String {
         0 => "it is empty".to_owned(),
         1..=12 => format!("it holds {}{note}", names.join(", ")),
         more => format!("it holds {} and {} more{note}", names[..12].join(", "), more - 12),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_no_repository_has_are_refused_without_what_may_be_a_password() {
+        let options =
+            OpenOptions { hub_caches: Some(vec![PathBuf::from("/none")]), ..OpenOptions::default() };
+        for (name, told) in [
+            ("u:CANARY@me/tok", "`<redacted>@me/tok` names no tokenizer"),
+            ("CANARY@me/tok", "`<redacted>@me/tok` names no tokenizer"),
+            ("u:CANARY@tok", "`<redacted>@tok` names no tokenizer"),
+            ("u:CAN/ARY@me/tok", "tokenizer path <redacted>@me/tok does not exist"),
+            ("me/tok?token=CANARY", "`me/tok?<redacted>` names no tokenizer"),
+            ("me/tok@main", "`me/tok@main` names no tokenizer"),
+            ("me/tok@main", "(a revision goes into --tokenizer-revision)"),
+            ("llama3:8b", "`llama3:8b` names no tokenizer"),
+            ("~/me@home/tok", "me@home/tok does not exist"),
+        ] {
+            assert_eq!(Place::of(name, &options), Place::Here, "{name}");
+            let text = Tokenizer::open(name, &options).unwrap_err().to_string();
+            assert!(text.contains(told) && !text.contains("CAN") && text.contains("`builtin`"), "{text}");
+        }
+        assert_eq!(Place::of("me/tok", &options), Place::Repository);
+        assert_eq!(Place::of("tok_1.5-b", &options), Place::ShortName);
     }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use aiperf_config::{RunConfig, TokenizerSource};
-use aiperf_source::{FoundModel, SourceError, Sources, printable};
-use aiperf_tokenize::{OpenOptions, Place, Tokenizer, TokenizerError, tokenizer_files};
+use aiperf_source::{FoundModel, Problem, SourceError, Sources, is_damaged_copy, printable};
+use aiperf_tokenize::{OpenOptions, Place, Tokenizer, TokenizerError, cached_files, tokenizer_files};
 
 use crate::environment::Environment;
 use crate::exit::Failure;
@@ -88,26 +88,40 @@ fn of_hub(
 ) -> Result<Option<Brought>, Failure> {
     let options = OpenOptions { revision: Some(revision.to_owned()), ..OpenOptions::default() };
     let place = Place::of(name, &options);
-    if place != Place::Repository && !(place == Place::ShortName && searches) {
+    let failed = |problem: Problem| unobtainable(problem.about(name.to_owned()));
+    let damaged = cached_files(name, &options)
+        .and_then(|(commit, files)| Some((commit, files.into_iter().find(|file| is_damaged_copy(file))?)));
+    if damaged.is_none() && place != Place::Repository && !(place == Place::ShortName && searches) {
         return Ok(None);
     }
-    let failed = |problem: aiperf_source::Problem| unobtainable(problem.about(name.to_owned()));
     let (sources, _signals) = super::sources(environment).map_err(failed)?;
-    if sources.is_offline() {
+    match damaged {
+        Some((_, file)) if sources.is_offline() => return Err(failed(Problem::Damaged(file))),
+        Some((commit, file)) => {
+            print::err(&format!(
+                "warning: {} is not what it should be: it is fetched again\n",
+                file.display()
+            ));
+            return fetched(&sources, name, &commit).map(Some);
+        }
         // Opening it says where it was looked for.
-        return Ok(None);
+        None if sources.is_offline() => return Ok(None),
+        None => {}
     }
     let name = if place == Place::ShortName { search(&sources, name)? } else { name.to_owned() };
-    let listing = sources.model(&name, revision).map_err(unobtainable)?;
+    fetched(&sources, &name, revision).map(Some)
+}
+
+/// Brings the tokenizer of a repository into the cache.
+fn fetched(sources: &Sources, name: &str, revision: &str) -> Result<Brought, Failure> {
+    let listing = sources.model(name, revision).map_err(unobtainable)?;
     let names = listing.names();
     let Some(files) = tokenizer_files(&names) else {
         let shown: Vec<String> = names.iter().map(|name| printable(name)).collect();
-        return Err(Failure::usage(
-            TokenizerError::no_tokenizer_in(PathBuf::from(&name), &shown).to_string(),
-        ));
+        return Err(Failure::usage(TokenizerError::no_tokenizer_in(PathBuf::from(name), &shown).to_string()));
     };
     sources.model_files(&listing, &files).map_err(unobtainable)?;
-    Ok(Some(Brought { name, commit: listing.commit }))
+    Ok(Brought { name: name.to_owned(), commit: listing.commit })
 }
 
 /// The repository that a name without an owner stands for.

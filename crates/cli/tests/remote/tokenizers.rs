@@ -65,6 +65,52 @@ fn only_the_files_of_a_tokenizer_are_downloaded_once_and_the_commit_is_recorded(
 }
 
 #[test]
+fn a_cached_tokenizer_of_other_bytes_is_fetched_again_and_offline_refused() {
+    let hub = hub();
+    let mut machine = Machine::new(&hub);
+    assert!(run(&machine, "org/tiny", &[]).status.success());
+    let blobs = machine.home.path().join(".cache/huggingface/hub/models--org--tiny/blobs");
+    let whole = |path: &std::path::Path| fs::read(path).unwrap();
+    let blobs: Vec<_> = fs::read_dir(blobs).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let bytes: Vec<Vec<u8>> = blobs.iter().map(|path| whole(path)).collect();
+    assert_eq!(blobs.len(), 2, "{blobs:?}");
+    for (blob, bytes) in blobs.iter().zip(&bytes) {
+        // One byte, or the end, or all of it.
+        let mut other = bytes.clone();
+        other[0] ^= 1;
+        for damaged in [Some(&other[..]), Some(&bytes[..bytes.len() / 2]), None] {
+            match damaged {
+                Some(damaged) => fs::write(blob, damaged).unwrap(),
+                None => fs::remove_file(blob).unwrap(),
+            }
+            hub.clear_logs();
+            let output = run(&machine, "org/tiny", &[]);
+            let said = stderr(&output);
+            assert!(output.status.success() && said.contains("is not what it should be"), "{said}");
+            assert_eq!(&whole(blob), bytes);
+            assert_eq!(
+                hub.log()
+                    .iter()
+                    .filter(|request| request.method == "GET" && request.path().contains("/resolve/"))
+                    .count(),
+                1
+            );
+        }
+    }
+    fs::write(&blobs[0], b"{}").unwrap();
+    machine.set("HF_HUB_OFFLINE", "1");
+    hub.clear_logs();
+    let output = run(&machine, "org/tiny", &[]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("is damaged: its bytes are not those that were downloaded. Run once online"),
+        "{said}"
+    );
+    assert!(hub.log().is_empty());
+}
+
+#[test]
 fn a_sentencepiece_model_of_the_hub_counts_tokens() {
     let hub = hub();
     let machine = Machine::new(&hub);

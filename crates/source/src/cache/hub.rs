@@ -16,8 +16,9 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::digest::{Digests, Promise, digests_of};
+use crate::digest::{Digests, Promise, Wanted, digests_of};
 use crate::error::Problem;
+use crate::events::Stop;
 use crate::names;
 use crate::plan::Plan;
 use crate::protocol::Entry;
@@ -27,6 +28,7 @@ use crate::reference::{Reference, is_commit};
 use crate::settings::{HUB_CACHE_VARIABLE, HubSettings};
 use crate::store::Store;
 use crate::temp::{self, Leftover, Root, TempFile};
+use crate::transfer::digest_file;
 
 /// The cache of one repository.
 #[derive(Debug)]
@@ -87,6 +89,15 @@ impl HubCache {
 
     pub(crate) fn has_file(&self, commit: &str, file: &Entry) -> bool {
         self.find(commit, file).is_some()
+    }
+
+    /// Whether a file is here with the bytes that its blob id says.
+    pub(crate) fn has_whole_file(&self, commit: &str, file: &Entry) -> bool {
+        let Some(path) = self.find(commit, file) else { return false };
+        let Some(promise) = &file.promise else { return true };
+        let git_length = path.metadata().ok().map(|found| found.len());
+        let digests = digest_file(&path, Wanted { git_length, checksum: None }, &Stop::default());
+        digests.is_ok_and(|digests| digests.is_some_and(|digests| digests.check(promise).is_ok()))
     }
 
     /// The bytes of a manifest that is here; an error where they are not what its blob id says.
