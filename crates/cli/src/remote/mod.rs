@@ -10,7 +10,7 @@ pub(crate) mod tokenizers;
 mod view;
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use aiperf_config::{DatasetSource, FileFormat, InputColumns, RemoteDataset, RunConfig};
 use aiperf_dataset::{Beginning, is_html, whole_lines};
@@ -197,8 +197,8 @@ fn on_first_lines<T>(
     sources: &Sources,
     plan: &Plan,
     lines: usize,
-    look: impl FnOnce(&Path) -> Result<T, String>,
-) -> Result<Option<Result<T, String>>, SourceError> {
+    look: impl FnOnce(&Path) -> T,
+) -> Result<Option<T>, SourceError> {
     const STEPS: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
     for most in STEPS {
         let leading = sources.leading(plan, most)?;
@@ -207,7 +207,8 @@ fn on_first_lines<T>(
             return Err(a_page(plan));
         }
         if let Some(head) = whole_lines(&text, lines, leading.whole) {
-            return Ok(Some(with_head(head, look)));
+            let seen = with_head(head, look);
+            return seen.map(Some).map_err(|problem| problem.about(plan.reference.redacted()));
         }
         if leading.whole {
             break;
@@ -326,9 +327,7 @@ pub(crate) fn fetch(sources: &Sources, plan: &Plan) -> Result<Fetched, SourceErr
         return Err(a_page(plan));
     }
     let view = View::of(&local).map_err(|error| {
-        let directory = std::env::temp_dir();
-        Problem::CannotWrite { directory, cause: error.to_string(), variable: "TMPDIR" }
-            .about(plan.reference.redacted())
+        view::cannot_write(&std::env::temp_dir(), &error).about(plan.reference.redacted())
     })?;
     Ok(Fetched { view, provenance: local.provenance })
 }
@@ -345,9 +344,7 @@ pub(crate) fn check_first_record(
     let fault = match beginning(path, format) {
         Some(Beginning::Endless) => "its first record does not end within 64 MiB".to_owned(),
         // What is right in the first record is so whatever follows; the rest is not decompressed for it.
-        Some(Beginning::Lines(head))
-            if with_head(&head, |path| first(path).map_err(|fault| fault.to_string())).is_ok() =>
-        {
+        Some(Beginning::Lines(head)) if with_head(&head, |path| first(path).is_ok()) == Ok(true) => {
             return Ok(());
         }
         _ => match first(path) {
@@ -425,10 +422,10 @@ fn lines_of_record(format: FileFormat) -> usize {
     if aiperf_dataset::format(format).files == aiperf_dataset::Files::Csv { 2 } else { 1 }
 }
 
-/// Runs `look` over a file of these bytes.
-fn with_head<T>(head: &[u8], look: impl FnOnce(&Path) -> Result<T, String>) -> Result<T, String> {
-    let directory = view::directory().map_err(|error| error.to_string())?;
-    let path: PathBuf = directory.path().join("head");
-    std::fs::write(&path, head).map_err(|error| format!("{}: {error}", path.display()))?;
-    look(&path)
+/// What `look` makes of a file of these bytes.
+fn with_head<T>(head: &[u8], look: impl FnOnce(&Path) -> T) -> Result<T, Problem> {
+    let directory = view::scratch()?;
+    let path = directory.path().join("head");
+    std::fs::write(&path, head).map_err(|error| view::cannot_write(directory.path(), &error))?;
+    Ok(look(&path))
 }

@@ -16,7 +16,7 @@ use aiperf_tokenize::Tokenizer;
 use serde_json::{Map, Value, json};
 
 use super::signals::Signals;
-use super::view::{Directory, directory};
+use super::view::{Directory, cannot_write, scratch};
 use crate::environment::{Environment, TIMEOUT_VARIABLE};
 use crate::exit::Failure;
 use crate::settle::Note;
@@ -140,15 +140,6 @@ pub(crate) fn fetch(environment: &Environment, public: &PublicDataset) -> Result
     let line =
         format!("Public data set {} ({}): {} bytes fetched", set.name, found.origin(), found.fetched());
     Ok(Fetched { facts, line })
-}
-
-/// Where conversations are kept while a run lasts.
-fn scratch() -> Result<Directory, Problem> {
-    directory().map_err(|error| cannot_write(&std::env::temp_dir(), &error))
-}
-
-fn cannot_write(directory: &Path, error: &std::io::Error) -> Problem {
-    Problem::CannotWrite { directory: directory.to_owned(), cause: error.to_string(), variable: "TMPDIR" }
 }
 
 /// Sources that are as patient as is asked for public data sets.

@@ -5,14 +5,14 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use aiperf_source::Local;
+use aiperf_source::{Local, Problem};
 
 /// A directory of this process, gone with this value.
 #[derive(Debug)]
 pub(super) struct Directory(PathBuf);
 
 /// Makes a directory that only this user may enter.
-pub(super) fn directory() -> io::Result<Directory> {
+fn directory() -> io::Result<Directory> {
     loop {
         let random = RandomState::new().hash_one(std::process::id());
         let path = std::env::temp_dir().join(format!("aiperf-{random:016x}"));
@@ -22,6 +22,16 @@ pub(super) fn directory() -> io::Result<Directory> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// The same, as a fault of the disk where it cannot be made.
+pub(super) fn scratch() -> Result<Directory, Problem> {
+    directory().map_err(|error| cannot_write(&std::env::temp_dir(), &error))
+}
+
+/// What is made for the time of this process cannot be.
+pub(super) fn cannot_write(directory: &Path, error: &io::Error) -> Problem {
+    Problem::CannotWrite { directory: directory.to_owned(), cause: error.to_string(), variable: "TMPDIR" }
 }
 
 impl Directory {

@@ -319,3 +319,32 @@ fn a_sign_on_that_was_renewed_and_cannot_be_kept_is_used_all_the_same() {
     assert_eq!(std::fs::read_to_string(&token).unwrap(), ended);
     assert_eq!(files_below(token.parent().unwrap()), [token]);
 }
+
+#[test]
+fn a_directory_for_scratch_files_that_is_not_there_is_named_with_its_variable() {
+    let hub = StubHub::start(&[(
+        "me/chat",
+        StubRepo::new(&[("aiperf.json", crate::machine::MANIFEST), ("trace.jsonl", TRACE)]),
+    )]);
+    let mut machine = Machine::new(&hub);
+    machine.set("TMPDIR", "/nonexist");
+    for output in [
+        machine.profile(&["--input-file", "hf://me/chat"]),
+        machine.profile(&[
+            "--input-file",
+            "hf://me/chat/trace.jsonl",
+            "--custom-dataset-type",
+            "mooncake_trace",
+        ]),
+        machine.aiperf(&["dataset", "resolve", "hf://me/chat", "--first-record"]),
+        machine.aiperf(&["dataset", "resolve", "hf://me/chat/trace.jsonl", "--first-record"]),
+    ] {
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("Cannot use hf://me/chat") && said.contains("cannot write /nonexist: "),
+            "{said}"
+        );
+        assert!(said.contains("set TMPDIR to another directory"), "{said}");
+    }
+}
