@@ -1,4 +1,5 @@
 //! Caches on disk.
 
 pub(crate) mod hub;
+mod real;
 pub(crate) mod remote;

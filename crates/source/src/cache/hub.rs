@@ -16,6 +16,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use super::real::Real;
 use crate::digest::{Digests, Promise, Wanted, digests_of};
 use crate::error::Problem;
 use crate::events::Stop;
@@ -36,11 +37,17 @@ pub(crate) struct HubCache {
     root: PathBuf,
     folder: String,
     copies: bool,
+    real: Real,
 }
 
 impl HubCache {
     pub(crate) fn new(settings: &HubSettings, repo: &Repo) -> HubCache {
-        HubCache { root: settings.cache.clone(), folder: repo.folder(), copies: settings.copies }
+        HubCache {
+            root: settings.cache.clone(),
+            folder: repo.folder(),
+            copies: settings.copies,
+            real: Real::default(),
+        }
     }
 
     fn repo(&self) -> PathBuf {
@@ -59,11 +66,7 @@ impl HubCache {
 
     /// Whether `path` ends, through links, in a regular file of this size inside the root.
     fn is_whole(&self, path: &Path, size: Option<u64>) -> bool {
-        let Ok(target) = path.canonicalize() else { return false };
-        let inside = self.root.canonicalize().is_ok_and(|root| target.starts_with(root));
-        inside
-            && std::fs::metadata(&target)
-                .is_ok_and(|found| found.is_file() && size.is_none_or(|size| size == found.len()))
+        self.real.file(&self.root, path).is_some_and(|length| size.is_none_or(|size| size == length))
     }
 
     fn find(&self, commit: &str, file: &Entry) -> Option<PathBuf> {

@@ -19,6 +19,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use super::real::Real;
 use crate::digest::{Digests, sha256_hex};
 use crate::error::Problem;
 use crate::names;
@@ -38,6 +39,7 @@ pub(crate) struct RemoteCache {
     identity: String,
     /// What the reference asks for; differs from `identity` by a version that it names.
     asked: String,
+    real: Real,
     /// The record that was read last: folders have thousands of files, and each is looked up several times.
     read: Mutex<Option<Read>>,
 }
@@ -147,6 +149,7 @@ impl RemoteCache {
             scheme,
             identity: identity.join("\0"),
             asked: asked.join("\0"),
+            real: Real::default(),
             read: Mutex::default(),
         }
     }
@@ -304,11 +307,10 @@ impl RemoteCache {
 impl Store for RemoteCache {
     fn hit(&self, plan: &Plan, file: &Entry) -> Option<PathBuf> {
         let (path, recorded) = self.recorded_file(plan, file)?;
-        let real = path.canonicalize().ok()?;
-        let inside = real.starts_with(self.root.canonicalize().ok()?);
         let found = std::fs::symlink_metadata(&path).ok()?;
-        let whole = found.is_file() && found.len() == recorded.size;
-        (inside && whole && file.size.is_none_or(|size| recorded.is_of(size))).then_some(path)
+        // Nothing of this cache is a link.
+        let whole = found.is_file() && self.real.file(&self.root, &path)? == recorded.size;
+        (whole && file.size.is_none_or(|size| recorded.is_of(size))).then_some(path)
     }
 
     fn lock(&self, plan: &Plan, file: Option<&Entry>) -> Option<PathBuf> {
