@@ -90,28 +90,28 @@ impl Sources {
                 .filter(|entry| wanted.contains(&entry.path.as_str()))
                 .filter(|entry| !cache.has_whole_file(&listing.commit, entry))
                 .collect();
-            let bytes = missing.iter().map(|entry| entry.size).sum();
-            self.events.send(Event::Start { files: missing.len(), bytes });
-            let mut meter = Meter::new(self.events.clone());
-            let mut brought = Ok(());
-            for entry in missing {
-                brought = self.model_file(&repo, &cache, &listing.commit, entry, &mut meter).await;
-                if brought.is_err() {
-                    break;
-                }
+            let mut meter = None;
+            for (index, entry) in missing.iter().enumerate() {
+                let later = &missing[index + 1..];
+                self.model_file(&repo, &cache, &listing.commit, entry, later, &mut meter).await?;
             }
-            self.events.send(Event::End);
-            brought.map(|()| cache.snapshot(&listing.commit))
+            if meter.is_some() {
+                self.events.send(Event::End);
+            }
+            Ok(cache.snapshot(&listing.commit))
         })
     }
 
+    /// Brings a file before those that come `later`. The first that is transferred makes the meter, and says how many
+    /// are: while another process is waited for, nothing is.
     async fn model_file(
         &self,
         repo: &Repo,
         cache: &HubCache,
         commit: &str,
         entry: &Entry,
-        meter: &mut Meter,
+        later: &[&Entry],
+        meter: &mut Option<Meter>,
     ) -> Result<(), Problem> {
         let disk = |error: std::io::Error| disk_problem(&self.settings.hub.cache, &error, HUB_CACHE_VARIABLE);
         let patience = &self.settings.patience;
@@ -133,6 +133,12 @@ impl Sources {
             resumes: entry.etag.is_some(),
             variable: HUB_CACHE_VARIABLE,
         };
+        let meter = meter.get_or_insert_with(|| {
+            let missing = || later.iter().filter(|entry| !cache.has_whole_file(commit, entry));
+            let bytes = missing().chain([&entry]).map(|entry| entry.size).sum();
+            self.events.send(Event::Start { files: 1 + missing().count(), bytes });
+            Meter::new(self.events.clone())
+        });
         let (temp, _) = transfer::fetch(&order, temp, patience, meter, async |start| {
             self.hub().open(repo, commit, entry, Range { start, end: None }).await
         })

@@ -62,10 +62,12 @@ impl View {
             [file] if !local.folder => Ok(View { path: file.path.clone(), directory: None }),
             files => {
                 let directory = directory()?;
+                let mut made = directory.path().to_owned();
                 for file in files {
                     let link = directory.path().join(&file.name);
-                    if let Some(parent) = link.parent() {
+                    if let Some(parent) = link.parent().filter(|parent| *parent != made) {
                         std::fs::create_dir_all(parent)?;
+                        parent.clone_into(&mut made);
                     }
                     symlink(std::path::absolute(&file.path)?, link)?;
                 }

@@ -245,6 +245,19 @@ fn who_waits_for_another_download_does_not_say_that_it_downloads() {
         assert_eq!(starts, 1, "{reference}");
     }
     drop(hub);
+    let (_hub, machine) = hub_with(&[("tokenizer.json", &LINES.repeat(10_000))]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let sources = machine.sources();
+                let listing = sources.model("org/repo", "main").unwrap();
+                sources.model_files(&listing, &["tokenizer.json"]).unwrap();
+            });
+        }
+    });
+    let starts: Vec<_> =
+        told(&machine).into_iter().filter(|event| matches!(event, Event::Start { .. })).collect();
+    assert_eq!(starts, [Event::Start { files: 1, bytes: Some(10_000 * LINES.len() as u64) }]);
 }
 
 #[test]
