@@ -89,7 +89,7 @@ pub fn file_id(path: &Path) -> Option<(u64, u64)> {
 }
 
 /// Where a file is kept until it is whole.
-pub(crate) fn temporary_name(path: &Path) -> PathBuf {
+pub fn temporary_name(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".tmp");

@@ -21,7 +21,7 @@ mod style;
 mod text;
 
 pub use export::{ExportFailure, export_all, exports};
-pub use files::{AtomicFile, file_id, remedy, write_atomic};
+pub use files::{AtomicFile, file_id, remedy, temporary_name, write_atomic};
 pub use inputs::InputsWriter;
 pub use log::{Level, Log};
 pub use names::FileNames;

@@ -18,7 +18,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::value::RawValue;
 
 use super::input;
-use super::interrupt::{EndsAtOnce, Interrupt};
+use super::interrupt::{EndsAtOnce, Interrupt, Unfinished};
 use super::output::{self, STDOUT};
 use super::whole::whole_u32;
 use crate::environment::Environment;
@@ -138,8 +138,8 @@ fn write(
         (None, None)
     } else {
         // From now on there is something to take away.
+        let interrupt = Interrupt::new(&Unfinished::file(Path::new(output)));
         drop(ends);
-        let interrupt = Interrupt::new();
         (Some(interrupt), Some(AtomicFile::create(output).map_err(|error| broken(&error))?))
     };
     let mut out: Box<dyn Write + '_> = match (&interrupt, &mut file) {

@@ -1,16 +1,16 @@
 //! Ctrl-C while a command writes what it makes, or reads what it is named.
 
+use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aiperf_source::Stop;
+use aiperf_report::temporary_name;
 use signal_hook::iterator::{Handle, Signals as Hook};
 
 use crate::exit::{ExitStatus, Failure};
 use crate::print;
-use crate::remote::Signals;
 
 /// What is said of a command that did not come to its end.
 const INTERRUPTED: &str = "interrupted; nothing was left behind";
@@ -18,13 +18,29 @@ const INTERRUPTED: &str = "interrupted; nothing was left behind";
 /// Hears Ctrl-C and its kin as long as it is held; a second one ends the program.
 pub(super) struct Interrupt {
     heard: Arc<AtomicBool>,
-    _signals: Signals,
+    signals: Option<Handle>,
 }
 
 impl Interrupt {
-    pub(super) fn new() -> Interrupt {
-        let stop = Stop::default();
-        Interrupt { heard: stop.flag(), _signals: Signals::set(&stop) }
+    /// `unfinished` is what is half made until the command ends; a second signal removes it. Where signals cannot be
+    /// listened to, they end the program themselves.
+    pub(super) fn new(unfinished: &Arc<Unfinished>) -> Interrupt {
+        let heard = Arc::<AtomicBool>::default();
+        let Ok(mut signals) = Hook::new(aiperf_run::interrupts()) else {
+            return Interrupt { heard, signals: None };
+        };
+        let handle = signals.handle();
+        let (flag, unfinished) = (Arc::clone(&heard), Arc::clone(unfinished));
+        let listen = move || {
+            for _ in signals.forever() {
+                if flag.swap(true, Ordering::Relaxed) {
+                    unfinished.remove();
+                    signal_hook::low_level::exit(ExitStatus::Interrupted.code().into());
+                }
+            }
+        };
+        _ = std::thread::Builder::new().name("signals".into()).spawn(listen);
+        Interrupt { heard, signals: Some(handle) }
     }
 
     /// Fails once one was heard. Whoever asks removes what is half made.
@@ -41,6 +57,50 @@ impl Interrupt {
     }
 }
 
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        if let Some(signals) = &self.signals {
+            signals.close();
+        }
+    }
+}
+
+/// A file or a folder that is half made, and the folders that were made for it.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    path: PathBuf,
+    /// The innermost first.
+    made_for_it: Vec<PathBuf>,
+}
+
+impl Unfinished {
+    /// The temporary file beside `output`, whose folder is there.
+    pub(super) fn file(output: &Path) -> Arc<Unfinished> {
+        Arc::new(Unfinished { path: temporary_name(output), made_for_it: Vec::new() })
+    }
+
+    /// A folder that is about to be made, with those above it that are not there yet.
+    pub(super) fn folder(path: &Path) -> Arc<Unfinished> {
+        let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        let missing = above.take_while(|folder| folder.symlink_metadata().is_err());
+        Arc::new(Unfinished { path: path.to_owned(), made_for_it: missing.map(Path::to_owned).collect() })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it, and what was made for it as far as nothing else is in there.
+    pub(super) fn remove(&self) {
+        _ = fs::remove_file(&self.path).or_else(|_| fs::remove_dir_all(&self.path));
+        for folder in &self.made_for_it {
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+    }
+}
+
 /// While it is held, Ctrl-C and its kin end a command that only reads: at once, whatever it does.
 pub(super) struct EndsAtOnce(Option<Handle>);
 
@@ -52,7 +112,7 @@ impl EndsAtOnce {
         let wait = move || {
             if signals.forever().next().is_some() {
                 if let Some(folder) = folder {
-                    _ = std::fs::remove_dir_all(folder);
+                    _ = fs::remove_dir_all(folder);
                 }
                 print::err(&format!("error: {INTERRUPTED}\n"));
                 std::process::exit(ExitStatus::Failure.code().into());
@@ -94,7 +154,11 @@ impl<W: Write> Write for Interruptible<W> {
 mod tests {
     use std::process::Command;
 
+    use aiperf_source::Stop;
+    use signal_hook::consts::SIGINT;
+
     use super::*;
+    use crate::remote::Signals;
 
     const FOLDER: &str = "AIPERF_TEST_ENDS_AT_ONCE";
 
@@ -121,9 +185,57 @@ mod tests {
         // Sources were asked before: nothing listens any more.
         drop(Signals::set(&Stop::default()));
         let _ends = EndsAtOnce::new(Some(folder.into()));
-        signal_hook::low_level::raise(signal_hook::consts::SIGINT).unwrap();
+        signal_hook::low_level::raise(SIGINT).unwrap();
         loop {
             std::thread::park();
         }
+    }
+
+    const UNFINISHED: &str = "AIPERF_TEST_UNFINISHED";
+
+    #[test]
+    fn a_second_signal_leaves_nothing_half_made_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "commands::interrupt::tests::child_that_writes_for_ever", "--nocapture"])
+            .env(UNFINISHED, folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    /// Not a test by itself: the child of the one above.
+    #[test]
+    fn child_that_writes_for_ever() {
+        let Some(root) = std::env::var_os(UNFINISHED) else { return };
+        let unfinished = Unfinished::folder(&Path::new(&root).join("a/b/.half.tmp"));
+        let interrupt = Interrupt::new(&unfinished);
+        fs::create_dir_all(unfinished.path()).unwrap();
+        fs::write(unfinished.path().join("rows"), "1").unwrap();
+        signal_hook::low_level::raise(SIGINT).unwrap();
+        while interrupt.check().is_ok() {
+            std::thread::yield_now();
+        }
+        signal_hook::low_level::raise(SIGINT).unwrap();
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn folders_that_hold_something_else_stay() {
+        let root = tempfile::tempdir().unwrap();
+        let there = root.path().join("there");
+        fs::create_dir(&there).unwrap();
+        let unfinished = Unfinished::folder(&there.join("a/b/.half.tmp"));
+        fs::create_dir_all(unfinished.path()).unwrap();
+        fs::write(there.join("a/other"), "1").unwrap();
+        unfinished.remove();
+        assert!(there.join("a/other").exists() && !there.join("a/b").exists());
+        let unfinished = Unfinished::folder(&there.join(".half.tmp"));
+        fs::create_dir(unfinished.path()).unwrap();
+        unfinished.remove();
+        assert!(there.exists() && !unfinished.path().exists());
     }
 }

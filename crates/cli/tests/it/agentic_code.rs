@@ -269,6 +269,8 @@ fn what_is_wrong_is_said_in_one_line_before_anything_is_written() {
 fn an_interrupt_leaves_no_half_written_folder() {
     let directory = tempfile::tempdir().unwrap();
     interrupted(&["synthesize", "agentic-code", "--num-sessions", "1000000"], directory.path());
+    let nested = ["synthesize", "agentic-code", "--num-sessions", "1000000", "--output", "made/for it"];
+    interrupted(&nested, directory.path());
 }
 
 #[test]

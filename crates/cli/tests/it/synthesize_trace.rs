@@ -1,5 +1,6 @@
 //! `aiperf synthesize trace`, as the shell sees it.
 
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -113,6 +114,35 @@ fn an_interrupt_leaves_nothing_and_the_file_that_was_there() {
         directory.path(),
     );
     assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+}
+
+#[test]
+fn an_interrupt_is_told_whatever_the_command_does() {
+    let directory = tempfile::tempdir().unwrap();
+    // While it looks at draws, which is told after a while; and while it writes more to stdout than a pipe holds.
+    for (rows, output) in [("1e8", "t.jsonl"), ("20000", "-")] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_aiperf"))
+            .env_clear()
+            .args(["synthesize", "trace", "--num-requests", rows, "--output", output])
+            .current_dir(directory.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+        let first: &mut dyn Read = if output == "-" { &mut out } else { &mut err };
+        first.read_exact(&mut [0]).unwrap();
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::TERM,
+        )
+        .unwrap();
+        let mut said = String::new();
+        err.read_to_string(&mut said).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+        assert!(said.ends_with("error: interrupted; nothing was left behind\n"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]

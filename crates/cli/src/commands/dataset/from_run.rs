@@ -9,7 +9,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::Value;
 
-use super::super::interrupt::Interrupt;
+use super::super::interrupt::{Interrupt, Unfinished};
 use super::super::output;
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
@@ -73,7 +73,7 @@ fn convert(folder: &Path, output: &Path, phase: PhaseChoice) -> Result<Converted
     let raw = raw_records(folder).map_err(Failure::usage)?;
     output::is_not_read("--output", output, std::slice::from_ref(&raw))?;
     let broken = |error: std::io::Error| output::broken(output.display(), &error);
-    let interrupt = Interrupt::new();
+    let interrupt = Interrupt::new(&Unfinished::file(output));
     let mut file = AtomicFile::create(output).map_err(broken)?;
     let converted = from_run(&raw, phase, &mut interrupt.writer(&mut file), output);
     // Given up, the file is gone.

@@ -2,15 +2,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use aiperf_synthesize::agentic::{
     self, BUNDLED, Config, Manifest, Outcome, Synthesis, SynthesisError, Written,
 };
 use clap::{Arg, ArgMatches, Command};
-use serde_json::Value;
 
-use super::super::{input, interrupt::Interrupt, output, whole::whole};
+use super::super::interrupt::{EndsAtOnce, Interrupt};
+use super::super::{input, whole::whole};
+use super::folder::{Folder, Place};
 
 use crate::exit::{ExitStatus, Failure};
 use crate::print;
@@ -109,6 +110,7 @@ fn choose(given: Option<&String>) -> Result<Chosen, Failure> {
 }
 
 fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
+    let ends = EndsAtOnce::new(None);
     let number = |name: &str| matches.get_one::<u64>(name).copied();
     let Chosen { mut config, label, name } = choose(matches.get_one("config"))?;
     if let Some(limit) = number("max-isl") {
@@ -134,8 +136,11 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     let synthesis =
         Synthesis::new(config, sessions, seed).map_err(|error| Failure::usage(error.to_string()))?;
     let parent = Path::new(matches.get_one::<String>("output").map_or(".", String::as_str));
-    let interrupt = Interrupt::new();
-    let folder = Folder::create(parent, &format!("{label}_{sessions}s_seed{seed}"))?;
+    let place = Place::of_run(parent, &format!("{label}_{sessions}s_seed{seed}"));
+    // From now on there is something to take away.
+    let interrupt = Interrupt::new(place.unfinished());
+    drop(ends);
+    let folder = place.make()?;
 
     let mut written = write_trace(&synthesis, sessions, &folder, &interrupt)?;
     interrupt.check()?;
@@ -210,67 +215,4 @@ fn summary(folder: &Path, outcome: &Outcome, comparison: &str) -> String {
     text += &line("Simulation:", SIMULATION);
     let validated = format!("  {:<16} mooncake_trace, {} rows\n\n", "Validated:", outcome.rows());
     text + &validated + comparison
-}
-
-/// The folder of a run, hidden until it is whole.
-struct Folder {
-    parent: PathBuf,
-    name: String,
-    hidden: PathBuf,
-    published: bool,
-}
-
-impl Folder {
-    fn create(parent: &Path, stem: &str) -> Result<Folder, Failure> {
-        let utc = aiperf_clock::format_utc(aiperf_clock::wall(aiperf_clock::now()));
-        let time: String = utc[..19].chars().filter(char::is_ascii_digit).collect();
-        let name = format!("{stem}_{}-{}", &time[..8], &time[8..]);
-        let hidden = parent.join(format!(".{name}.{}.tmp", std::process::id()));
-        fs::create_dir_all(&hidden)
-            .map_err(|error| output::broken(format!("a folder in {}", parent.display()), &error))?;
-        Ok(Folder { parent: parent.to_owned(), name, hidden, published: false })
-    }
-
-    fn path(&self, file: &str) -> PathBuf {
-        self.hidden.join(file)
-    }
-
-    fn cannot_write(&self, error: &io::Error) -> Failure {
-        output::broken(format!("in {}", self.parent.display()), error)
-    }
-
-    fn text(&self, file: &str, text: &str) -> Result<(), Failure> {
-        fs::write(self.path(file), text).map_err(|error| self.cannot_write(&error))
-    }
-
-    fn json(&self, file: &str, value: &Value) -> Result<(), Failure> {
-        // A value of strings and finite numbers can always be written.
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.text(file, &(text + "\n"))
-    }
-
-    /// Gives the folder its name. Where another run of the same second has it already, a number follows.
-    fn publish(mut self) -> Result<PathBuf, Failure> {
-        for number in 1u32.. {
-            let name = if number == 1 { self.name.clone() } else { format!("{}-{number}", self.name) };
-            let path = self.parent.join(name);
-            match fs::rename(&self.hidden, &path) {
-                Ok(()) => {
-                    self.published = true;
-                    return Ok(path);
-                }
-                Err(_) if path.symlink_metadata().is_ok() && number < 1000 => {}
-                Err(error) => return Err(self.cannot_write(&error)),
-            }
-        }
-        unreachable!("a thousand names are refused above")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if !self.published {
-            _ = fs::remove_dir_all(&self.hidden);
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! `aiperf synthesize …`: workloads from a seed and a few figures. One line per workload.
 
 mod agentic_code;
+mod folder;
 mod trace;
 
 use clap::{ArgMatches, Command};

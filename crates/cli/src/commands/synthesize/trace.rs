@@ -9,7 +9,7 @@ use aiperf_synthesize::trace::{Arrivals, Length, Shape, Totals, TraceError, Trac
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::super::interrupt::Interrupt;
+use super::super::interrupt::{EndsAtOnce, Interrupt, Unfinished};
 use super::super::output::{self, STDOUT};
 use super::super::whole::{whole, whole_u32};
 use crate::exit::ExitStatus;
@@ -112,6 +112,7 @@ fn length(matches: &ArgMatches, name: &str, deviation: &str) -> Result<Length, F
 }
 
 fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
+    let ends = EndsAtOnce::new(None);
     let shape = shape(matches)?;
     let output = matches.get_one::<String>("output").map_or(STDOUT, String::as_str);
     if output != STDOUT {
@@ -134,7 +135,9 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
             written => written,
         }
     } else {
-        let interrupt = Interrupt::new();
+        // From now on there is something to take away.
+        let interrupt = Interrupt::new(&Unfinished::file(Path::new(output)));
+        drop(ends);
         let mut file = AtomicFile::create(output).map_err(|error| broken(&error))?;
         let written = synthesis.write(&mut interrupt.writer(&mut file), &mut progress);
         // Given up, the file is gone.
