@@ -1,7 +1,9 @@
 //! The commands and their arguments, as clap sees them.
 
+use std::ffi::{OsStr, OsString};
+
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::commands::{analyze_trace, anonymize, dataset, datasets, plugins, synthesize, validate};
 use crate::flags::{self, Flag, Kind};
@@ -20,13 +22,64 @@ pub(crate) fn offered() -> Command {
     }))
 }
 
+/// Takes apart what follows `aiperf`. Errors are those of clap, but for what it would not lay to a flag.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<ArgMatches, Error> {
+    if let Some(what) = not_text(arguments) {
+        return Err(command().error(ErrorKind::InvalidUtf8, what));
+    }
+    command().try_get_matches_from(std::iter::once("aiperf".into()).chain(bound(arguments)))
+}
+
+/// What is said of the first argument that is no text.
+fn not_text(arguments: &[OsString]) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument.to_str().is_none())?;
+    let shown = arguments[at].to_string_lossy();
+    let own = shown.split_once('=').map(|(name, _)| name.to_owned());
+    let before = at.checked_sub(1).and_then(|before| arguments[before].to_str()).map(str::to_owned);
+    let flag = own.or(before).filter(|name| name.starts_with('-') && name.is_ascii());
+    let what = "is no valid UTF-8; give a name that is";
+    Some(
+        flag.map_or_else(
+            || format!("argument {} {what}", at + 1),
+            |flag| format!("the value of {flag} {what}"),
+        ),
+    )
+}
+
+/// The arguments, with a value that begins with a dash and is no flag bound to the flag before it, where that takes
+/// what is no number but may begin like one.
+fn bound(arguments: &[OsString]) -> Vec<OsString> {
+    const LENGTHS: [&str; 2] = ["--seq-dist", "--sequence-distribution"];
+    let takes = |flag: Option<&OsString>| {
+        flag.and_then(|flag| flag.to_str())
+            .is_some_and(|flag| LENGTHS.contains(&flag) || mock_flags::takes_times(flag))
+    };
+    let is_value = |text: &OsStr| {
+        let mut signs = text.as_encoded_bytes().iter();
+        signs.next() == Some(&b'-')
+            && signs.next().is_some_and(|sign| *sign != b'-' && !sign.is_ascii_alphabetic())
+    };
+    let mut out: Vec<OsString> = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        if is_value(argument)
+            && takes(out.last())
+            && let Some(flag) = out.last_mut()
+        {
+            flag.push("=");
+            flag.push(argument);
+        } else {
+            out.push(argument.clone());
+        }
+    }
+    out
+}
+
 fn build(flags: impl Iterator<Item = Arg>) -> Command {
     Command::new("aiperf")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Benchmark client for generative-AI inference servers")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .disable_help_subcommand(true)
         .subcommand(
             Command::new("profile")
                 .about("Send load to a server, measure the answers, report")
@@ -87,8 +140,6 @@ fn argument(flag: &'static Flag) -> Arg {
         // A number below 0 is a value, so that what is wrong with it can be said.
         Kind::Texts => argument.action(ArgAction::Append).num_args(1..).allow_negative_numbers(true),
         Kind::Path => argument.value_hint(clap::ValueHint::AnyPath),
-        // Pairs of lengths begin with a number, and are none.
-        Kind::Text if flag.shown == "--seq-dist" => argument.allow_hyphen_values(true),
         Kind::Choice
         | Kind::Text
         | Kind::Count { .. }

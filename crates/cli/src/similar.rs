@@ -5,7 +5,8 @@
 pub(crate) fn closest<'a>(text: &str, words: impl Iterator<Item = (&'a str, String)>) -> Option<&'a str> {
     words
         .map(|(word, form)| (distance(text, &form), word))
-        .filter(|(distance, word)| *distance <= 1 + word.chars().count() / 4)
+        // Nothing at all is near to nothing.
+        .filter(|(distance, word)| !text.is_empty() && *distance <= 1 + word.chars().count() / 4)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, word)| word)
 }
@@ -14,8 +15,8 @@ pub(crate) fn closest<'a>(text: &str, words: impl Iterator<Item = (&'a str, Stri
 pub(crate) fn nearest<'a>(text: &str, words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     const MOST: usize = 5;
     let mut near: Vec<(usize, &str)> = words
-        .map(|word| (if !text.is_empty() && word.contains(text) { 0 } else { distance(text, word) }, word))
-        .filter(|(distance, word)| *distance <= 2 + word.chars().count() / 3)
+        .map(|word| (if word.contains(text) { 0 } else { distance(text, word) }, word))
+        .filter(|(distance, word)| !text.is_empty() && *distance <= 2 + word.chars().count() / 3)
         .collect();
     near.sort_by_key(|(distance, _)| *distance);
     near.into_iter().take(MOST).map(|(_, word)| word).collect()
@@ -48,5 +49,11 @@ mod tests {
         assert_eq!(find("completion"), Some("completions"));
         assert_eq!(find("chta"), Some("chat"));
         assert_eq!(find("nothing like it"), None);
+    }
+
+    #[test]
+    fn no_word_is_near_to_an_empty_one() {
+        assert_eq!(closest("", std::iter::once(("8", "8".to_owned()))), None);
+        assert_eq!(nearest("", ["ami", "a"].into_iter()), [""; 0]);
     }
 }

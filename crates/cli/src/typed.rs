@@ -52,11 +52,9 @@ impl Typed {
         I: IntoIterator<Item = A>,
         A: Into<OsString>,
     {
-        let arguments: Vec<OsString> =
-            std::iter::once("aiperf".into()).chain(arguments.into_iter().map(Into::into)).collect();
-        let texts: Vec<String> =
-            arguments[1..].iter().map(|text| text.to_string_lossy().into_owned()).collect();
-        let matches = arguments::command().try_get_matches_from(&arguments).map_err(|error| {
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let texts: Vec<String> = arguments.iter().map(|text| text.to_string_lossy().into_owned()).collect();
+        let matches = arguments::parse(&arguments).map_err(|error| {
             let error = arguments::with_tip(error, &texts);
             UsageError::Arguments(quote::hidden(&error.to_string(), &texts))
         })?;

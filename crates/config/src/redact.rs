@@ -26,21 +26,22 @@ pub fn redact_text(text: &str) -> String {
 pub fn redact_reference(text: &str) -> String {
     let (scheme, rest) = scheme_and_rest(text);
     let mut out = scheme.to_owned();
-    let authority = &rest[..rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len())];
+    let name = scheme.trim_end_matches(SCHEME_ENDS);
+    // In names of repositories, keys and files every sign is one of the name.
+    let is_literal = ["", "hf", "s3"].iter().any(|literal| name.eq_ignore_ascii_case(literal));
+    let authority = authority(rest);
     let user = match authority.rfind('@') {
         // `org/repo@revision` has one too, behind the first slash.
-        Some(at) if !scheme.is_empty() => Some(at),
-        // What follows the colon is no port: a slash or another such sign in a password ended the authority too early.
-        _ if is_torn(authority) => rest.rfind('@'),
+        Some(at) if is_literal && !scheme.is_empty() => Some(at),
+        Some(_) if !is_literal => rest.rfind('@'),
+        _ if is_torn(authority) || names_another_host(authority, rest) => rest.rfind('@'),
         _ => None,
     };
     if user.is_some() {
         out.push_str(REDACTED);
     }
     let rest = &rest[user.unwrap_or_default()..];
-    // In names of repositories, keys and files every sign is one of the name.
-    let name = scheme.trim_end_matches(SCHEME_ENDS);
-    if ["", "hf", "s3"].iter().any(|literal| name.eq_ignore_ascii_case(literal)) {
+    if is_literal {
         redact_names(rest, &mut out);
     } else {
         redact_query(rest, &mut out);
@@ -69,6 +70,32 @@ fn scheme_and_rest(text: &str) -> (&str, &str) {
     } else {
         ("", text)
     }
+}
+
+/// Whether the user info of what follows `://` in a URL holds a sign that ends the authority, so that a part of a password
+/// would be taken for the host or for the path: `user:pass/word@host`.
+pub fn has_torn_user_info(after_scheme: &str) -> bool {
+    let authority = authority(after_scheme);
+    let behind = &after_scheme[authority.len()..];
+    behind.contains('@')
+        && (authority.contains('@') || is_torn(authority) || names_another_host(authority, after_scheme))
+}
+
+/// What stands before the path, the query and the fragment.
+fn authority(after_scheme: &str) -> &str {
+    &after_scheme[..after_scheme.find(['/', '\\', '?', '#']).unwrap_or(after_scheme.len())]
+}
+
+/// Whether a host and its port follow an `@` although a host and a port stand at the front already: one of them is a
+/// user and the begin of a password.
+fn names_another_host(authority: &str, rest: &str) -> bool {
+    let has_port = |host: &str| {
+        let port = host.rsplit_once(':').filter(|(name, _)| !name.is_empty()).map_or("", |(_, port)| port);
+        !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let behind = &rest[authority.len()..];
+    let other = behind.rfind('@').map_or("", |at| self::authority(&behind[at + 1..]));
+    !authority.starts_with('[') && has_port(authority) && has_port(other)
 }
 
 fn is_torn(authority: &str) -> bool {
@@ -350,6 +377,9 @@ mod tests {
             ("me:PW@h/x", "<redacted>@h/x"),
             ("127.0.0.1/x?X-Amz-Signature=s", "127.0.0.1/x?X-Amz-Signature=<redacted>"),
             ("h:80/x?a=b&sig=s", "h:80/x?a=b&sig=<redacted>"),
+            ("http://me:PW@PW/x@127.0.0.1:80/v1", "http://<redacted>@127.0.0.1:80/v1"),
+            ("http://me:12/PW@127.0.0.1:80/v1", "http://<redacted>@127.0.0.1:80/v1"),
+            ("me:12/PW@127.0.0.1:80", "<redacted>@127.0.0.1:80"),
         ] {
             assert_eq!(redact_reference(text), shown);
         }
@@ -377,6 +407,24 @@ mod tests {
             } else {
                 assert_eq!(shown, text);
             }
+        }
+    }
+
+    #[test]
+    fn signs_that_end_user_info_too_early_are_found() {
+        for torn in ["me:a@b/c@h", "me:a/b@h", "me:12/a@h:80/v1", "me:a?b@h", "me:a#@h"] {
+            assert!(has_torn_user_info(torn), "{torn}");
+        }
+        for whole in [
+            "h",
+            "me:pw@h:80/v1",
+            "h:80/@cf/model",
+            "h/a@b:1",
+            "h:80/org@main/x",
+            "[::1]:80/a@h:1",
+            "h:80/x?a:1",
+        ] {
+            assert!(!has_torn_user_info(whole), "{whole}");
         }
     }
 

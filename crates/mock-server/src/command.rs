@@ -13,7 +13,7 @@ use crate::settings::Settings;
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// The host has no address.
-    #[error("--host `{host}` has no address: {cause}")]
+    #[error("--host '{host}' has no address: {cause}; give a name or an address of this host")]
     Host {
         /// What was given.
         host: String,

@@ -10,6 +10,8 @@ pub const INPUTS: &str = "inputs.json";
 pub const PHASE_MANIFEST: &str = "phase_manifest.json";
 /// Summary of one phase, below its own folder.
 pub(crate) const PHASE_SUMMARY: &str = "profile_export_aiperf";
+/// Files whose names no prefix changes.
+const FIXED: [&str; 3] = [INPUTS, "outputs.json", PHASE_MANIFEST];
 
 /// Names of the exported files, with or without a chosen prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +57,30 @@ impl FileNames {
         self.name("_console.txt", "profile_export_console.txt")
     }
 
+    /// The first file of a chosen prefix whose name is that of another file of a run, which one of them would replace.
+    pub fn collision(&self) -> Option<String> {
+        self.chosen().into_iter().find(|name| name == READY_MARKER || FIXED.contains(&name.as_str()))
+    }
+
     /// Every file a run with these names may write below its folder, apart from marker and log.
     pub(crate) fn all(&self) -> Vec<String> {
+        let mut names = self.chosen();
+        names.extend(FIXED.map(str::to_owned));
+        for phase in ["warmup", "profiling"] {
+            for file in [
+                "profile_export_aiperf.json",
+                "profile_export_aiperf.csv",
+                "gpu_telemetry.json",
+                "server_metrics.json",
+            ] {
+                names.push(format!("phases/{phase}/{file}"));
+            }
+        }
+        names
+    }
+
+    /// The files whose names a prefix decides.
+    fn chosen(&self) -> Vec<String> {
         let mut names = vec![
             self.summary_json(),
             self.summary_csv(),
@@ -67,24 +91,11 @@ impl FileNames {
             self.name("_timeslices.json", "profile_export_aiperf_timeslices.json"),
             self.name("_gpu_telemetry.jsonl", "gpu_telemetry_export.jsonl"),
             self.name("_network_latency.jsonl", "profile_export_network_latency.jsonl"),
-            INPUTS.to_owned(),
-            "outputs.json".to_owned(),
-            PHASE_MANIFEST.to_owned(),
         ];
         for format in ["json", "csv", "jsonl", "parquet"] {
             names.push(
                 self.name(&format!("_server_metrics.{format}"), &format!("server_metrics_export.{format}")),
             );
-        }
-        for phase in ["warmup", "profiling"] {
-            for file in [
-                "profile_export_aiperf.json",
-                "profile_export_aiperf.csv",
-                "gpu_telemetry.json",
-                "server_metrics.json",
-            ] {
-                names.push(format!("phases/{phase}/{file}"));
-            }
         }
         names
     }
@@ -102,5 +113,17 @@ mod tests {
         assert_eq!(FileNames::new(Some("foo.json")).summary_json(), "foo.json.json");
         assert_eq!(FileNames::new(None).summary_json(), "profile_export_aiperf.json");
         assert_eq!(FileNames::new(None).records(), "profile_export.jsonl");
+    }
+
+    #[test]
+    fn a_prefix_that_names_another_file_of_the_run_is_found() {
+        for prefix in ["inputs", "outputs", "phase_manifest", ".aiperf_results_ready"] {
+            assert_eq!(FileNames::new(Some(prefix)).collision(), Some(format!("{prefix}.json")));
+        }
+        for prefix in
+            [None, Some("profile_export_aiperf"), Some("inputs.json"), Some("my_inputs"), Some("logs")]
+        {
+            assert_eq!(FileNames::new(prefix).collision(), None, "{prefix:?}");
+        }
     }
 }

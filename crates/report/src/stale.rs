@@ -16,9 +16,15 @@ pub fn files_of_run(dir: &Path, names: &FileNames) -> Vec<PathBuf> {
 }
 
 /// Makes the folder and deletes what an earlier run left in it, the marker of its end first; before this run writes
-/// anything. Were it killed, nobody takes files of two runs for those of one.
+/// anything. Were it killed, nobody takes files of two runs for those of one. A folder in the place of a file is an
+/// error, and nothing is deleted.
 pub fn prepare_dir(dir: &Path, names: &FileNames) -> io::Result<()> {
     fs::create_dir_all(dir)?;
+    let others = [READY_MARKER, LOG_FILE].map(str::to_owned);
+    if let Some(name) = names.all().into_iter().chain(others).find(|name| dir.join(name).is_dir()) {
+        let what = format!("{name}, where a file is written or an earlier one deleted, is a folder");
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, what));
+    }
     absent_is_fine(fs::remove_file(dir.join(READY_MARKER)))?;
     for name in names.all() {
         // What cannot be deleted is told at the end: it may be in the way of one export, and not of the others.
@@ -55,16 +61,22 @@ pub(crate) fn remove_stale(dir: &Path, names: &FileNames, written: &[PathBuf]) -
     for name in names.all() {
         let path = dir.join(&name);
         if !kept.contains(path.as_path()) {
-            absent_is_fine(fs::remove_file(&path))?;
+            removed(&path)?;
         }
         // Left by a run that was killed while it wrote.
-        absent_is_fine(fs::remove_file(temporary_name(&path)))?;
+        removed(&temporary_name(&path))?;
     }
     for phase in ["phases/warmup", "phases/profiling", "phases"] {
         // Only empty folders go; one that holds anything else is not ours to judge.
         let _ = fs::remove_dir(dir.join(phase));
     }
     Ok(())
+}
+
+/// Deletes a file, if there is one. The error names it.
+fn removed(path: &Path) -> io::Result<()> {
+    absent_is_fine(fs::remove_file(path))
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
 
 fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
@@ -94,8 +106,6 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         let names = FileNames::new(None);
         fs::create_dir_all(at("phases/warmup")).unwrap();
-        // Something else stands in the way of one file.
-        fs::create_dir_all(at("profile_export_aiperf.csv")).unwrap();
         for name in EARLIER.iter().chain(&["notes.txt", "foo.json", READY_MARKER]) {
             fs::write(at(name), "old").unwrap();
         }
@@ -123,6 +133,23 @@ mod tests {
         }
         assert!(!at("phases").exists());
         assert!(at("profile_export_aiperf.json").exists() && at("notes.txt").exists());
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_a_file_is_told_before_anything_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("profile_export_raw.jsonl"), "old").unwrap();
+        for name in ["inputs.json", "outputs.json", READY_MARKER] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+            let error = prepare_dir(dir.path(), &FileNames::new(None)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::IsADirectory);
+            assert!(error.to_string().starts_with(name), "{error}");
+            fs::remove_dir(dir.path().join(name)).unwrap();
+        }
+        assert!(dir.path().join("profile_export_raw.jsonl").exists());
+        fs::create_dir(dir.path().join(".inputs.json.tmp")).unwrap();
+        let error = remove_stale(dir.path(), &FileNames::new(None), &[]).unwrap_err().to_string();
+        assert!(error.contains(".inputs.json.tmp: "), "{error}");
     }
 
     #[test]

@@ -91,10 +91,15 @@ pub enum InputError {
 #[derive(Debug, Error)]
 pub enum StartFailure {
     /// The name does not resolve.
-    #[error("--url: cannot resolve host '{host}': {cause}; check the name, or give an address")]
+    #[error(
+        "--url: cannot resolve host '{host}': {cause}; check the name, or give an address{}",
+        if *.has_at { "; if this is a user name, write the / in its password as %2F" } else { "" }
+    )]
     Resolve {
         /// The host.
         host: String,
+        /// Whether an `@` follows in the path, as where the user info has a slash.
+        has_at: bool,
         /// What the resolver says.
         cause: std::io::Error,
     },

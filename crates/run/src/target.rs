@@ -53,7 +53,7 @@ pub(crate) fn open(config: &RunConfig, version: &str) -> Result<Destination, Run
         let host = peer.host.clone();
         match &named {
             Some(named) => StartFailure::ResolveProxy { variable: named.variable.clone(), host, cause },
-            None => StartFailure::Resolve { host, cause },
+            None => StartFailure::Resolve { host, has_at: url.path().contains('@'), cause },
         }
     })?;
     let tls = if origin.tls {

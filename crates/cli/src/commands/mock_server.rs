@@ -14,7 +14,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     };
     let settings = match mock_flags::settings(matches) {
         Ok(settings) => settings,
-        Err(error) => return refuse(&error, ExitStatus::Usage),
+        Err(error) => return refuse(&mock_flags::under_flag(&error), ExitStatus::Usage),
     };
     // Invariant: both have defaults.
     let host = matches.get_one::<String>(mock_flags::HOST).map_or("127.0.0.1", String::as_str);

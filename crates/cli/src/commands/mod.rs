@@ -38,9 +38,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitStatus {
     panic::install();
     full_files_are_errors();
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let program = OsString::from("aiperf");
-    let matches = match arguments::command().try_get_matches_from(std::iter::once(&program).chain(&arguments))
-    {
+    let matches = match arguments::parse(&arguments) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => {
             let arguments = texts(&arguments);

@@ -3,7 +3,7 @@
 use super::{Flag, Group, Kind, Later, PART};
 
 pub(super) const FLAGS: &[Flag] = &[
-    Flag::new("--extra-inputs", &["--extra-inputs"], Group::Input, Kind::Texts).value("KEY:VALUE").default("[]").help("Keys added to every request body: key:value pairs (several with commas or spaces), or one JSON object. true, false, null and numbers become JSON values"),
+    Flag::new("--extra-inputs", &["--extra-inputs"], Group::Input, Kind::Texts).value("KEY:VALUE").default("[]").help("Keys added to every request body: key:value pairs (several with commas, or as words of their own), or one JSON object. true, false, null and numbers become JSON values"),
     Flag::new("--header", &["--header", "-H"], Group::Input, Kind::Texts).value("NAME:VALUE").default("[]").help("Headers added to every request; credentials are never printed or stored"),
     Flag::new("--input-file", &["--input-file"], Group::Input, Kind::Path).value("PATH").help("File or folder with what to send, instead of generated text: a path, hf://ORG/REPO[@REVISION][/PATH], s3://BUCKET/KEY (a / at the end of a prefix), or the https:// URL of a file; for example traces/chat.jsonl, hf://datasets/org/chat-trace@v1, s3://my-traces/chat/2026-08/ or https://host/chat.jsonl.gz"),
     Flag::new("--public-dataset", &["--public-dataset"], Group::Input, Kind::Text).value("NAME").one_of(aiperf_dataset::public::NAMES).help("Send a published data set, from the Hugging Face Hub; aiperf datasets NAME says what it is"),

@@ -1,6 +1,6 @@
 //! Flags of the group "Load Generator".
 
-use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, Later, MOST_SESSIONS, RATE, SHAPE, SHARE};
+use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, Later, MOST_SESSIONS, RAMP, RATE, SHAPE, SHARE};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -24,7 +24,7 @@ pub(super) const FLAGS: &[Flag] = &[
         .value("N")
         .most(MOST_SESSIONS)
         .shown_default("1 without a rate or schedule, else no cap")
-        .help("Most sessions in flight at once"),
+        .help("Most sessions in flight at once; with a rate, an arrival that finds no free slot is skipped, not queued"),
     Flag::new(
         "--prefill-concurrency",
         &["--prefill-concurrency"],
@@ -69,7 +69,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--concurrency-ramp-duration",
         &["--concurrency-ramp-duration"],
         Group::LoadGenerator,
-        Kind::Seconds(ABOVE_0),
+        Kind::Seconds(RAMP),
     )
     .value("SECONDS")
     .help("Raise the concurrency from 1 in this time"),
@@ -77,7 +77,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--prefill-concurrency-ramp-duration",
         &["--prefill-concurrency-ramp-duration"],
         Group::LoadGenerator,
-        Kind::Seconds(ABOVE_0),
+        Kind::Seconds(RAMP),
     )
     .value("SECONDS")
     .not_yet(Later::LoadModes)
@@ -86,7 +86,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--request-rate-ramp-duration",
         &["--request-rate-ramp-duration"],
         Group::LoadGenerator,
-        Kind::Seconds(ABOVE_0),
+        Kind::Seconds(RAMP),
     )
     .value("SECONDS")
     .help("Raise the rate from near 0 in this time"),

@@ -178,8 +178,11 @@ const PIXELS: Bounds =
     Bounds { min: 0.0, above: false, max: 16_384.0, rule: "a number of pixels, 0 to 16384" };
 /// No clip is longer on average.
 const SOUND: Bounds = Bounds { min: 0.0, above: false, max: 3600.0, rule: "seconds, 0 to 3600" };
-/// A week between two turns, ms: nobody waits longer.
+/// A week, ms: nobody waits longer between two turns, or for a round trip.
 const PAUSE: Bounds = Bounds { min: 0.0, above: false, max: 6.048e8, rule: "milliseconds, 0 to 604800000" };
+/// A rate or a number of sessions that takes more than a week to grow is hardly above nothing at the start.
+const RAMP: Bounds =
+    Bounds { min: 0.0, above: true, max: 604_800.0, rule: "seconds above 0 and up to 604800, a week" };
 /// More than any client sends; beyond it arrivals would pile up faster than they are looked at.
 const RATE: Bounds = Bounds { min: 0.0, above: true, max: 1e6, rule: "a number above 0 and up to 1000000" };
 /// Shapes beyond these have no arrivals for a long time, and then all of them.

@@ -1,6 +1,6 @@
 //! Flags of the group "Network Latency".
 
-use super::{ABOVE_0, AT_LEAST_0, Flag, Group, Kind, Later};
+use super::{ABOVE_0, Flag, Group, Kind, Later, PAUSE};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -16,7 +16,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--network-latency-mean",
         &["--network-latency-mean"],
         Group::NetworkLatency,
-        Kind::Number(AT_LEAST_0),
+        Kind::Number(PAUSE),
     )
     .value("MS")
     .help("Round trip of the network, subtracted in the network_adjusted_ copies of the latencies"),

@@ -7,7 +7,7 @@ pub(super) const FLAGS: &[Flag] = &[
         .value("LEVEL")
         .default("info")
         .choices(&["trace", "debug", "info", "notice", "warning", "success", "error", "critical"])
-        .help("Lowest level that is logged"),
+        .help("Lowest level that is logged; --verbose and --extra-verbose win over it"),
     Flag::new("--verbose", &["--verbose", "-v"], Group::Service, Kind::Switch)
         .default("False")
         .help("Log at level debug: each failed request, and where the server is"),

@@ -1,6 +1,6 @@
 //! Flags of the group "Warmup".
 
-use super::{ABOVE_0, ARRIVAL_PATTERNS, AT_LEAST_0, Flag, Group, Kind, Later, MOST_SESSIONS, RATE};
+use super::{ABOVE_0, ARRIVAL_PATTERNS, AT_LEAST_0, Flag, Group, Kind, Later, MOST_SESSIONS, RAMP, RATE};
 
 pub(super) const FLAGS: &[Flag] = &[
     Flag::new(
@@ -10,6 +10,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Count { min: 1 },
     )
     .value("N")
+    .most(MOST_SESSIONS)
     .help("Requests to send before the measured part"),
     Flag::new("--warmup-duration", &["--warmup-duration"], Group::Warmup, Kind::Seconds(ABOVE_0))
         .value("SECONDS")
@@ -34,6 +35,7 @@ pub(super) const FLAGS: &[Flag] = &[
     .help("Grace after that"),
     Flag::new("--num-warmup-sessions", &["--num-warmup-sessions"], Group::Warmup, Kind::Count { min: 1 })
         .value("N")
+        .most(MOST_SESSIONS)
         .help("Sessions to start in the warmup"),
     Flag::new("--warmup-concurrency", &["--warmup-concurrency"], Group::Warmup, Kind::Count { min: 1 })
         .value("N")
@@ -66,7 +68,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--warmup-concurrency-ramp-duration",
         &["--warmup-concurrency-ramp-duration"],
         Group::Warmup,
-        Kind::Seconds(ABOVE_0),
+        Kind::Seconds(RAMP),
     )
     .value("SECONDS")
     .shown_default("--concurrency-ramp-duration")
@@ -75,7 +77,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--warmup-prefill-concurrency-ramp-duration",
         &["--warmup-prefill-concurrency-ramp-duration"],
         Group::Warmup,
-        Kind::Seconds(ABOVE_0),
+        Kind::Seconds(RAMP),
     )
     .value("SECONDS")
     .not_yet(Later::LoadModes)
@@ -84,7 +86,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "--warmup-request-rate-ramp-duration",
         &["--warmup-request-rate-ramp-duration"],
         Group::Warmup,
-        Kind::Seconds(ABOVE_0),
+        Kind::Seconds(RAMP),
     )
     .value("SECONDS")
     .shown_default("--request-rate-ramp-duration")

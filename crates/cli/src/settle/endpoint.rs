@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use aiperf_config::{
-    ConnectionReuse, EndpointConfig, EndpointKind, Header, Secret, SecretUrl, Target, redact_reference,
-    redact_text,
+    ConnectionReuse, EndpointConfig, EndpointKind, Header, Secret, SecretUrl, Target, has_torn_user_info,
+    redact_reference, redact_text,
 };
 use url::Url;
 
@@ -50,7 +50,7 @@ pub(super) fn settle(typed: &Typed, notes: &mut Vec<Note>) -> Result<EndpointCon
         streaming,
         api_key: api_key(typed)?,
         headers: headers(typed)?,
-        extra_inputs: pairs::extra_inputs(extra_name, typed.texts("--extra-inputs"))?,
+        extra_inputs: pairs::extra_inputs(extra_name, typed.texts("--extra-inputs"))?.into_iter().collect(),
         use_legacy_max_tokens: typed.is_on("--use-legacy-max-tokens"),
         use_server_token_count,
         per_chunk_usage,
@@ -114,11 +114,17 @@ fn url(text: &str) -> Result<Url, &'static str> {
     }
     let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
     let scheme = scheme.to_ascii_lowercase();
+    let lower = rest.to_ascii_lowercase();
+    if ["http", "https"].iter().any(|name| lower.strip_prefix(name).is_some_and(is_end_of_mistyped_scheme)) {
+        return Err("a URL such as http://localhost:8000, with :// after the scheme");
+    }
     if !["http", "https"].contains(&scheme.as_str()) {
         return Err("a URL that starts with http://, https:// or mock://");
     }
-    if rest.starts_with("http:") || rest.starts_with("https:") {
-        return Err("a URL such as http://localhost:8000, with two slashes after the scheme");
+    if has_torn_user_info(rest) {
+        return Err(
+            "a URL that writes /, ?, # and @ in a user name or password as %2F, %3F, %23 and %40, and an @ in its path as %40",
+        );
     }
     let url = Url::parse(&format!("{scheme}://{rest}")).map_err(|error| match error {
         url::ParseError::InvalidPort => "a URL whose port is a number from 1 to 65535",
@@ -137,6 +143,11 @@ fn url(text: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
+/// Whether a scheme ends before this without being one.
+fn is_end_of_mistyped_scheme(rest: &str) -> bool {
+    ["//", ":", ";", "\\"].iter().any(|end| rest.starts_with(end))
+}
+
 fn custom_path(typed: &Typed) -> Result<Option<String>, UsageError> {
     let Some(path) = typed.text("--endpoint") else { return Ok(None) };
     if path.contains("://") || path.contains(|letter: char| letter.is_whitespace() || letter == '#') {
@@ -152,7 +163,7 @@ fn custom_path(typed: &Typed) -> Result<Option<String>, UsageError> {
 
 fn api_key(typed: &Typed) -> Result<Option<Secret>, UsageError> {
     let Some(key) = typed.text("--api-key") else { return Ok(None) };
-    if key.bytes().any(|byte| !(0x20..0x7f).contains(&byte)) {
+    if key.trim().is_empty() || key.bytes().any(|byte| !(0x20..0x7f).contains(&byte)) {
         return Err(UsageError::Value {
             flag: "--api-key".into(),
             value: aiperf_config::REDACTED.into(),
@@ -203,6 +214,8 @@ mod tests {
             ("gateway.internal/v1/", "http://gateway.internal/v1/"),
             ("HTTPS://h/x?fault=ok", "https://h/x?fault=ok"),
             ("[::1]:80", "http://[::1]/"),
+            ("http/v1", "http://http/v1"),
+            ("gateway:8000/@cf/model", "http://gateway:8000/@cf/model"),
         ] {
             assert_eq!(url(text).unwrap().as_str(), whole, "{text}");
         }
@@ -216,7 +229,14 @@ mod tests {
             ("h:port", "port"),
             ("http://h h", "white space"),
             ("ftp://h", "http://, https:// or mock://"),
-            ("http:/h", "two slashes"),
+            ("http:/h", ":// after the scheme"),
+            ("http//me:planted@h", ":// after the scheme"),
+            ("https;//h", ":// after the scheme"),
+            ("http://https://h", ":// after the scheme"),
+            ("http://me:planted@planted/x@127.0.0.1:1", "%2F"),
+            ("http://me:planted/x@127.0.0.1", "%2F"),
+            ("http://me:12/planted@127.0.0.1:1", "%2F"),
+            ("me:12/planted@127.0.0.1:1", "%2F"),
             ("http://", "host"),
             ("http://h/#x", "fragment"),
             ("", "such as"),

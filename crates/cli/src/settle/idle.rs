@@ -41,6 +41,7 @@ pub(super) fn notes(typed: &Typed, config: &RunConfig) -> Vec<Note> {
     }
     tokenizer(&mut idle, config);
     pacing(&mut idle, config);
+    cancellation(&mut idle, config);
     match &config.dataset.source {
         DatasetSource::File(file) => of_file(&mut idle, file, kind),
         DatasetSource::Synthetic(shape) => generated(&mut idle, shape, config),
@@ -55,11 +56,16 @@ struct Idle<'a> {
 }
 
 impl Idle<'_> {
-    /// Notes that `flag` changes nothing, where it was given.
+    /// Notes that `flag` changes nothing, where it was given; a switch, where it was given and is not off.
     fn say(&mut self, flag: &str, why: &str) {
-        if self.typed.has(flag) {
-            self.notes.push(Note::warning(format!("{} changes nothing: {why}", self.typed.name(flag))));
+        if self.typed.has(flag) && self.typed.switch(flag) != Some(false) {
+            self.tell(self.typed.name(flag), why);
         }
+    }
+
+    /// Notes that what is called `name` changes nothing.
+    fn tell(&mut self, name: &str, why: &str) {
+        self.notes.push(Note::warning(format!("{name} changes nothing: {why}")));
     }
 }
 
@@ -94,9 +100,19 @@ fn pacing(idle: &mut Idle<'_>, config: &RunConfig) {
         let is_paced = matches!(phase.mode, LoadMode::Rate { .. });
         if is_paced && idle.typed.text(pattern) == Some(UNPACED) {
             let what = format!("{} {UNPACED}", idle.typed.name(pattern));
-            idle.notes
-                .push(Note::warning(format!("{what} changes nothing: beside a rate arrivals are Poisson")));
+            idle.tell(&what, "beside a rate arrivals are Poisson");
         }
+    }
+}
+
+fn cancellation(idle: &mut Idle<'_>, config: &RunConfig) {
+    let Some(cancellation) = config.profiling().cancellation else { return };
+    let timeout = config.endpoint.request_timeout;
+    if timeout.is_some_and(|timeout| cancellation.delay >= timeout) {
+        idle.say(
+            "--request-cancellation-rate",
+            "no request lasts as long as --request-cancellation-delay, for --request-timeout-seconds ends it before",
+        );
     }
 }
 
@@ -125,7 +141,7 @@ fn generated(idle: &mut Idle<'_>, shape: &SyntheticDataset, config: &RunConfig) 
         idle.say(flag, OF_AGENTS);
     }
     if idle.typed.switch("--allow-dataset-wrap") == Some(false) {
-        idle.say("--allow-dataset-wrap", OF_AGENTS);
+        idle.tell(idle.typed.name("--allow-dataset-wrap"), OF_AGENTS);
     }
     if shape.turns.mean <= 1.0 && shape.turns.stddev <= 0.0 {
         for flag in [DELAY, "--conversation-turn-delay-stddev", "--conversation-turn-delay-ratio", DELAY_CAP]

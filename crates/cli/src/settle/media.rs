@@ -200,7 +200,7 @@ fn audio(typed: &Typed) -> Result<Option<SyntheticAudio>, UsageError> {
     let Some(mean) = mean else { return Err(missing(typed, flag, LENGTH, "a clip has a length")) };
     if !(SHORTEST..=LONGEST).contains(&mean) {
         return Err(UsageError::combination(
-            format!("{} {mean} is not from {SHORTEST} to {LONGEST} seconds", typed.name(LENGTH)),
+            format!("{} {mean:?} is not from {SHORTEST} to {LONGEST} seconds", typed.name(LENGTH)),
             "give another length",
         ));
     }

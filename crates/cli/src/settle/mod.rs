@@ -23,6 +23,7 @@ mod sizes;
 mod synthesis;
 mod synthetic;
 mod tokenizer;
+mod unreached;
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -127,6 +128,7 @@ pub fn settle(
     config.input_config = input_config::build(typed, &config);
     notes.extend(idle::notes(typed, &config));
     notes.extend(overridden::notes(typed, &config));
+    notes.extend(unreached::notes(typed, &config));
     Ok(Settled { config, notes })
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use aiperf_config::{EndpointConfig, ExportLevel, LoadMode, OutputConfig, PhaseConfig};
+use aiperf_report::FileNames;
 
 use crate::environment::Environment;
 use crate::typed::Typed;
@@ -82,6 +83,15 @@ fn prefix(typed: &Typed) -> Result<Option<String>, UsageError> {
     let prefix = SUFFIXES.iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(text);
     if ["", ".", ".."].contains(&prefix) {
         return Err(refuse("a name for the result files"));
+    }
+    if let Some(file) = FileNames::new(Some(prefix)).collision() {
+        return Err(UsageError::combination(
+            format!(
+                "{} {text}: the figures of the run would be written to {file}, which another of its files is called",
+                typed.name("--profile-export-prefix")
+            ),
+            "choose another prefix",
+        ));
     }
     Ok(Some(prefix.to_owned()))
 }

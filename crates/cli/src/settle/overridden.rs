@@ -3,7 +3,7 @@
 use aiperf_config::{DatasetSource, EndpointKind, RunConfig, Target};
 use serde_json::Value;
 
-use super::{Note, idle, lengths};
+use super::{Note, idle, lengths, pairs};
 use crate::typed::Typed;
 
 const EXTRA: &str = "--extra-inputs";
@@ -13,11 +13,14 @@ pub(super) fn notes(typed: &Typed, config: &RunConfig) -> Vec<Note> {
     let mut notes = Vec::new();
     credentials(typed, config, &mut notes);
     headers(typed, config, &mut notes);
+    repeated_headers(typed, &mut notes);
     if matches!(&config.dataset.source, DatasetSource::File(file) if idle::sent_as_it_is(file)) {
         return notes;
     }
     limits(typed, config, &mut notes);
     keys(typed, config, &mut notes);
+    prompts(typed, config, &mut notes);
+    extras(typed, &mut notes);
     notes
 }
 
@@ -111,4 +114,59 @@ fn keys(typed: &Typed, config: &RunConfig, notes: &mut Vec<Note>) {
             )));
         }
     }
+}
+
+/// Keys of a body that are what is asked.
+fn prompts(typed: &Typed, config: &RunConfig, notes: &mut Vec<Note>) {
+    let names: &[&str] = match config.endpoint.kind {
+        EndpointKind::Chat => &["messages"],
+        EndpointKind::Completions => &["prompt"],
+        EndpointKind::Embeddings => &["input"],
+        EndpointKind::CohereRankings => &["query", "documents"],
+        EndpointKind::HfTeiRankings => &["query", "texts"],
+        EndpointKind::NimRankings => &["query", "passages"],
+    };
+    for name in names.iter().filter(|name| config.endpoint.extra_inputs.contains_key(**name)) {
+        notes.push(Note::warning(format!(
+            "every request carries the {name} of {} in place of its own: nothing of the data is asked",
+            typed.name(EXTRA)
+        )));
+    }
+}
+
+/// What is given twice, and what looks like two things and is one.
+fn extras(typed: &Typed, notes: &mut Vec<Note>) {
+    let name = typed.name(EXTRA);
+    // They were read before.
+    let given = pairs::extra_inputs(name, typed.texts(EXTRA)).unwrap_or_default();
+    for key in repeated(&given, |one, other| one == other) {
+        notes.push(Note::warning(format!("{name} gives {key} more than once: the last one is sent")));
+    }
+    for (key, next) in pairs::pairs_in_values(typed.texts(EXTRA)) {
+        notes.push(Note::warning(format!(
+            "{name} {key}: {next}, and what follows it, is sent as a part of this value; separate pairs by commas, or leave \
+             out the quotes around them"
+        )));
+    }
+}
+
+fn repeated_headers(typed: &Typed, notes: &mut Vec<Note>) {
+    let name = typed.name(HEADER);
+    let read = typed.texts(HEADER).filter_map(|argument| pairs::headers(name, argument).ok());
+    let given: Vec<(String, String)> = read.flatten().collect();
+    for header in repeated(&given, |one, other| one.eq_ignore_ascii_case(other)) {
+        notes.push(Note::warning(format!("{name} gives {header} more than once: the last one is sent")));
+    }
+}
+
+/// The names that are given again with another value, each once.
+fn repeated<V: PartialEq>(given: &[(String, V)], is_same: impl Fn(&str, &str) -> bool) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (at, (name, value)) in given.iter().enumerate() {
+        let is_other = |(earlier, old): &(String, V)| is_same(earlier, name) && old != value;
+        if given[..at].iter().any(is_other) && !names.iter().any(|known| is_same(known, name)) {
+            names.push(name);
+        }
+    }
+    names
 }

@@ -5,12 +5,12 @@ use serde_json::{Map, Number, Value};
 
 use crate::usage::UsageError;
 
-/// The keys that several `--extra-inputs` add to a body; later ones win.
+/// The keys that several `--extra-inputs` add to a body, in order; later ones win.
 pub(super) fn extra_inputs<'a>(
     name: &str,
     arguments: impl Iterator<Item = &'a str>,
-) -> Result<Map<String, Value>, UsageError> {
-    let mut extra = Map::new();
+) -> Result<Vec<(String, Value)>, UsageError> {
+    let mut extra = Vec::new();
     let refuse = |value: &str, rule: String| UsageError::Value {
         flag: name.into(),
         value: value.into(),
@@ -32,6 +32,24 @@ pub(super) fn extra_inputs<'a>(
         extra.extend(pairs.into_iter().map(|(key, value)| (key.to_owned(), scalar(value.trim()))));
     }
     Ok(extra)
+}
+
+/// Keys of pairs whose value goes on, behind a blank, with what looks like another pair: each with the key of that one.
+pub(super) fn pairs_in_values<'a>(arguments: impl Iterator<Item = &'a str>) -> Vec<(&'a str, &'a str)> {
+    let pairs = arguments.filter(|argument| !argument.trim_start().starts_with('{')).map(split_extras);
+    pairs.flatten().flatten().filter_map(|(key, value)| Some((key, key_within(value)?))).collect()
+}
+
+/// A name behind a blank, with a colon and a value behind it.
+fn key_within(value: &str) -> Option<&str> {
+    let is_name = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    value.trim().split_whitespace().skip(1).find_map(|word| {
+        let (name, rest) = word.split_once(':')?;
+        (is_name(name) && !rest.is_empty() && !rest.starts_with("//")).then_some(name)
+    })
 }
 
 /// The pairs of an argument that is no JSON object; what is left of it where that is no pair.
@@ -193,7 +211,20 @@ mod tests {
     use super::*;
 
     fn extra(arguments: &[&str]) -> Value {
-        Value::Object(extra_inputs("--extra-inputs", arguments.iter().copied()).unwrap())
+        let pairs = extra_inputs("--extra-inputs", arguments.iter().copied()).unwrap();
+        Value::Object(pairs.into_iter().collect())
+    }
+
+    #[test]
+    fn a_value_that_goes_on_with_another_pair_is_found() {
+        let found = |argument: &'static str| pairs_in_values(std::iter::once(argument));
+        assert_eq!(found("temperature:0 top_p:1"), [("temperature", "top_p")]);
+        assert_eq!(found("a:1,b:x y c:{}"), [("b", "c")]);
+        for argument in
+            ["a:1,b:2", "a:see http://h", "a: b:c", "stop:Hi: there", "{\"a\":\"0 b:1\"}", "a:x 12:30"]
+        {
+            assert_eq!(found(argument), [], "{argument}");
+        }
     }
 
     #[test]

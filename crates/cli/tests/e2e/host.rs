@@ -291,7 +291,7 @@ fn a_closed_stdin_is_no_failure() {
 #[test]
 fn one_file_that_cannot_be_written_ends_with_1_and_the_others_are_there() {
     let place = Place::new();
-    std::fs::create_dir_all(place.path("out/profile_export_aiperf.csv/in the way")).unwrap();
+    std::fs::create_dir_all(place.path("out/.profile_export_aiperf.csv.tmp/in the way")).unwrap();
     let ran = place.run(MOCK, "--request-count 3 --isl 16").with_code(1);
     assert!(ran.err.contains("CSV Export"), "{}", ran.err);
     let results = place.results();

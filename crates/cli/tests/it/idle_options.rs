@@ -56,6 +56,55 @@ fn options_with_nothing_to_act_on_are_told() {
 }
 
 #[test]
+fn a_switch_that_is_off_asks_for_nothing() {
+    assert_eq!(warnings("--use-legacy-max-tokens=false --use-think-time-only=false"), [""; 0]);
+}
+
+#[test]
+fn what_grows_and_is_never_reached_is_told() {
+    for (line, parts) in [
+        (
+            "--request-rate 1000 --request-rate-ramp-duration 10 --benchmark-duration 0.5",
+            ["--request-rate 1000 is never reached", "--benchmark-duration ends", "about 50 requests/s"],
+        ),
+        (
+            "--request-rate 100 --request-rate-ramp-duration 10 --request-count 5",
+            ["--request-rate 100 is never reached", "--request-count ends", "about 10 requests/s"],
+        ),
+        (
+            "--concurrency 11 --concurrency-ramp-duration 10 --benchmark-duration 5",
+            ["--concurrency 11 is never reached", "--benchmark-duration ends", "at 6; raise it"],
+        ),
+        (
+            "--warmup-concurrency 11 --warmup-concurrency-ramp-duration 10 --warmup-duration 5",
+            ["--warmup-concurrency 11 is never reached", "--warmup-duration ends", "at 6; raise it"],
+        ),
+    ] {
+        let told = warnings(line);
+        assert_eq!(told.len(), 1, "{line}: {told:?}");
+        assert!(parts.iter().all(|part| told[0].contains(part)), "{line}: {told:?}");
+    }
+    for line in [
+        "--request-rate 100 --request-rate-ramp-duration 2 --benchmark-duration 2",
+        "--request-rate 100 --request-rate-ramp-duration 2 --request-count 100",
+        "--concurrency 11 --concurrency-ramp-duration 2 --benchmark-duration 5",
+        "--concurrency 11 --concurrency-ramp-duration 2 --request-count 50",
+    ] {
+        assert_eq!(warnings(line), [""; 0], "{line}");
+    }
+}
+
+#[test]
+fn a_cancellation_that_no_request_lives_to_see_is_told() {
+    let told = warnings("--request-cancellation-rate 100 --request-cancellation-delay 1e9");
+    assert!(
+        told.len() == 1 && told[0].starts_with("--request-cancellation-rate changes nothing"),
+        "{told:?}"
+    );
+    assert_eq!(warnings("--request-cancellation-rate 100 --request-cancellation-delay 5"), [""; 0]);
+}
+
+#[test]
 fn a_spread_of_no_pause_is_told() {
     let notes = settled(&["--session-turn-delay-stddev", "2"]).notes;
     assert!(
@@ -207,6 +256,12 @@ fn keys_and_headers_that_two_places_set_say_which_are_sent() {
             "--extra-inputs stream:false --streaming",
             &["the stream of --extra-inputs, and not that of --streaming"],
         ),
+        ("--extra-inputs {\"messages\":[]}", &["the messages of --extra-inputs in place of its own"]),
+        ("--endpoint-type completions --extra-inputs prompt:x", &["the prompt of --extra-inputs"]),
+        ("--endpoint-type embeddings --extra-inputs input:x", &["the input of --extra-inputs"]),
+        ("--endpoint-type nim-rankings --extra-inputs query:x", &["the query of --extra-inputs"]),
+        ("--extra-inputs a:1 a:2", &["--extra-inputs gives a more than once: the last"]),
+        ("--header A:b -H a:c", &["gives a more than once: the last"]),
         ("--header Content-Type:text/plain", &["--header Content-Type changes nothing"]),
         (
             "--header x-session-affinity:a",
@@ -219,6 +274,8 @@ fn keys_and_headers_that_two_places_set_say_which_are_sent() {
     }
     for line in [
         "--extra-inputs max_tokens:3",
+        "--extra-inputs a:1 b:2 a:1 --header A:b --header A:b",
+        "--endpoint-type embeddings --extra-inputs messages:x",
         "--extra-inputs max_tokens:3 --osl 0",
         "--extra-inputs temperature:0 --osl 4",
         "--extra-inputs model:m --header X-Session-ID:a",
@@ -226,6 +283,17 @@ fn keys_and_headers_that_two_places_set_say_which_are_sent() {
     ] {
         assert_eq!(warnings(line), [""; 0], "{line}");
     }
+}
+
+#[test]
+fn a_quoted_word_of_several_pairs_is_told() {
+    let told = settled(&["--extra-inputs", "temperature:0 top_p:planted"]).notes;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].warning && told[0].text.starts_with("--extra-inputs temperature: top_p, and what"),
+        "{told:?}"
+    );
+    assert!(!told[0].text.contains("planted"), "{told:?}");
 }
 
 /// A time above 0 that rounds to none must not come to mean "no limit".

@@ -68,18 +68,17 @@ impl Length {
         match self {
             Length::Normal { mean, stddev } => {
                 if !fits(*mean) {
-                    return Some(format!("must have a mean from 1 to {LONGEST}, has {mean}"));
+                    return Some(format!("must have a mean from 1 to {LONGEST}, has {}", shown(*mean)));
                 }
                 let far = !(0.0..=LONGEST).contains(stddev);
-                far.then(|| format!("must have a deviation from 0 to {LONGEST}, has {stddev}"))
+                far.then(|| format!("must have a deviation from 0 to {LONGEST}, has {}", shown(*stddev)))
             }
             Length::LogNormal(LogNormal { mean, median, .. }) => {
+                let has = || format!("has {},{}", shown(*mean), shown(*median));
                 if !fits(*mean) || !fits(*median) {
-                    return Some(format!(
-                        "must have mean and median from 1 to {LONGEST}, has {mean},{median}"
-                    ));
+                    return Some(format!("must have mean and median from 1 to {LONGEST}, {}", has()));
                 }
-                (mean < median).then(|| format!("must not have a mean below its median, has {mean},{median}"))
+                (mean < median).then(|| format!("must not have a mean below its median, {}", has()))
             }
         }
     }
@@ -255,19 +254,28 @@ impl TraceSynthesis {
     }
 }
 
+/// A number for people: with an exponent where it has many digits.
+fn shown(number: f64) -> String {
+    let text = format!("{number:?}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
 fn check(shape: &Shape) -> Result<(), TraceError> {
     let refuse = |flag: &'static str, rule: String| Err(TraceError::Argument { flag, rule });
     if !(1..=MOST_ROWS).contains(&shape.requests) {
         return refuse("--num-requests", format!("must be from 1 to {MOST_ROWS}, is {}", shape.requests));
     }
     if !(SLOWEST..=FASTEST).contains(&shape.rate) {
-        let rule = format!("must be from {SLOWEST} to {FASTEST} requests a second, is {}", shape.rate);
+        let rule = format!("must be from {SLOWEST} to {FASTEST} requests a second, is {}", shown(shape.rate));
         return refuse("--rate", rule);
     }
     if let Arrivals::Gamma(smoothness) = shape.arrivals
         && !(1e-3..=1e6).contains(&smoothness)
     {
-        return refuse("--arrival-smoothness", format!("must be from 0.001 to 1000000, is {smoothness}"));
+        return refuse(
+            "--arrival-smoothness",
+            format!("must be from 0.001 to 1000000, is {}", shown(smoothness)),
+        );
     }
     if let Some(rule) = shape.input.fault() {
         return refuse("--isl", rule);
@@ -276,13 +284,13 @@ fn check(shape: &Shape) -> Result<(), TraceError> {
         return refuse("--osl", rule);
     }
     if !(0.0..1.0).contains(&shape.reuse) {
-        return refuse("--prefix-reuse", format!("must be from 0 up to, without, 1, is {}", shape.reuse));
+        return refuse("--prefix-reuse", format!("must be from 0 to below 1, is {}", shown(shape.reuse)));
     }
     if !(1..=10_000_000).contains(&shape.groups) {
         return refuse("--prefix-groups", format!("must be from 1 to 10000000, is {}", shape.groups));
     }
     if !(0.0..=100.0).contains(&shape.zipf_alpha) {
-        return refuse("--zipf-alpha", format!("must be from 0 to 100, is {}", shape.zipf_alpha));
+        return refuse("--zipf-alpha", format!("must be from 0 to 100, is {}", shown(shape.zipf_alpha)));
     }
     if shape.block_size == 0 {
         return refuse("--block-size", "must be 1 or more".into());
