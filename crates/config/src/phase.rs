@@ -78,6 +78,8 @@ pub struct PhaseConfig {
     pub ramps: RampTimes,
     /// What ends issuing.
     pub stop: StopRule,
+    /// Whether `stop` is what there is where nothing was asked for.
+    pub ends_by_default: bool,
     /// How long requests in flight may finish after the duration; `None` is for ever.
     pub grace: Option<Duration>,
     /// Requests broken off on purpose.

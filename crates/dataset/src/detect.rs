@@ -40,6 +40,13 @@ pub fn detect(path: &Path, columns: &InputColumns) -> Result<Detected, DatasetEr
     if let Some(format) = one_that_fits(&look, columns)? {
         return Ok(Detected::new(format, &look, columns.clone()));
     }
+    let is_field = |field: &str| formats::formats().iter().any(|format| format.fields.contains(&field));
+    if let Some((field, column)) = columns.pairs().find(|(field, _)| !is_field(field)) {
+        return Err(DatasetError::Unsuitable(format!(
+            "--input-columns {field}={column}: no dataset type has a field `{field}`; FIELD comes first, then the column that \
+             holds it; see aiperf datasets for the types and their fields"
+        )));
+    }
     let common = if columns.is_empty() { under_common_names(&look)? } else { None };
     common.ok_or_else(|| nothing_fits(&look))
 }
@@ -96,6 +103,34 @@ pub(crate) fn unread_keys(format: &Format, path: &Path) -> Vec<(&'static str, &'
     commonly_named(format, record).filter(would_fit).map(|(field, name)| (name, field)).collect()
 }
 
+/// Keys of the first record of `path` that are not read, and say in a request body what a record says in its `extra`.
+pub(crate) fn body_keys(format: &Format, path: &Path) -> Vec<&'static str> {
+    const OF_BODIES: [&str; 16] = [
+        "model",
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "seed",
+        "stop",
+        "ignore_eos",
+        "min_tokens",
+        "frequency_penalty",
+        "presence_penalty",
+        "repetition_penalty",
+        "logprobs",
+        "response_format",
+        "tools",
+        "tool_choice",
+    ];
+    let Some(look) = format.fields.contains(&"extra").then(|| Look::at(path).ok()).flatten() else {
+        return Vec::new();
+    };
+    let Some((_, record)) = look.record() else { return Vec::new() };
+    let is_unread = |key: &&'static str| record.contains_key(*key) && !format.fields.contains(key);
+    OF_BODIES.into_iter().filter(is_unread).collect()
+}
+
 /// The format that a first record fits; `None` where it fits none.
 fn one_that_fits(look: &Look, columns: &InputColumns) -> Result<Option<&'static Format>, DatasetError> {
     let path = look.path.display();
@@ -116,6 +151,13 @@ fn one_that_fits(look: &Look, columns: &InputColumns) -> Result<Option<&'static 
                 return Err(DatasetError::Undetected(format!(
                     "{path}: these are raw records of a run; aiperf dataset from-run DIR makes a trace of them, where DIR is \
                      the folder of the run"
+                )));
+            }
+            if raw_records::is_record(line) {
+                return Err(DatasetError::Undetected(format!(
+                    "{path}: these are the records of a run, which hold its figures and not its requests; run again with \
+                     --export-level raw, and aiperf dataset from-run DIR makes a trace of what was sent, where DIR is the \
+                     folder of the run"
                 )));
             }
             if let Some(format) = record.get("type").and_then(Value::as_str).and_then(formats::named) {

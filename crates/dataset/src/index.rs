@@ -214,6 +214,7 @@ impl Index {
 
 fn tally_notes(tally: &Tally) -> Vec<Note> {
     let Tally {
+        input_raised,
         output_raised,
         output_capped,
         delay_not_finite,
@@ -230,6 +231,7 @@ fn tally_notes(tally: &Tally) -> Vec<Note> {
     let first = tally.first_unreadable.as_ref().map_or(0, |(line, _)| *line);
     [
         (rows_read, Note::RowsOfTable { read: rows_read, kept, skipped: rows_unreadable, first }),
+        (input_raised, Note::InputLengthRaised { turns: input_raised }),
         (output_raised, Note::OutputLengthRaised { turns: output_raised }),
         (output_capped, Note::OutputLengthCapped { turns: output_capped }),
         (

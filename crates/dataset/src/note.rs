@@ -19,6 +19,11 @@ pub enum NoteLevel {
 /// Something worth saying about a dataset.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Note {
+    /// Recorded input lengths of 0 became 1.
+    InputLengthRaised {
+        /// Turns concerned.
+        turns: u64,
+    },
     /// Recorded output lengths below 1 became 1.
     OutputLengthRaised {
         /// Turns concerned.
@@ -100,6 +105,11 @@ pub enum Note {
     KeysNotRead {
         /// Each with the field that is lacking.
         keys: Vec<(&'static str, &'static str)>,
+    },
+    /// Keys of the first record that are not read, and are keys of request bodies.
+    KeysOfBodies {
+        /// Their names.
+        keys: Vec<&'static str>,
     },
     /// Rows whose recorded client gave up.
     CanceledRows {
@@ -194,6 +204,7 @@ impl Note {
             self,
             Note::RowsOfTable { skipped: 1.., .. }
                 | Note::KeysNotRead { .. }
+                | Note::KeysOfBodies { .. }
                 | Note::Undated { .. }
                 | Note::EventsWithoutTime { .. }
                 | Note::TimesGoBack { .. }
@@ -258,6 +269,9 @@ impl fmt::Display for Note {
             Note::OutputLengthRaised { turns } => {
                 write!(f, "{turns} turn(s) record an output length below 1; 1 is sent instead")
             }
+            Note::InputLengthRaised { turns } => {
+                write!(f, "{turns} turn(s) record an input of 0 tokens and no blocks; 1 token is sent instead")
+            }
             Note::OutputLengthCapped { turns } => {
                 write!(f, "{turns} turn(s) record an output longer than --synthesis-max-osl; the cap is sent instead")
             }
@@ -308,6 +322,13 @@ impl fmt::Display for Note {
             }
             Note::FilesSkipped { names } => write!(f, "skipped beside the parquet shards: {}", some(names)),
             Note::KeysNotRead { keys } => f.write_str(&not_read(keys)),
+            Note::KeysOfBodies { keys } => write!(
+                f,
+                "the first record has keys that are not used: {}; a record sends what its `extra` holds: \"extra\": {{\"{}\": \
+                 …}}",
+                keys.join(", "),
+                keys.first().unwrap_or(&"")
+            ),
             Note::CanceledRows { rows } => {
                 write!(f, "{rows} row(s) record a request that its client canceled; they are sent like the others")
             }
@@ -380,6 +401,13 @@ mod tests {
     fn every_note_says_how_many_and_what_happens() {
         let cases = [
             (Note::OutputLengthRaised { turns: 3 }, NoteLevel::Warning, "3 turn(s)", "1 is sent"),
+            (Note::InputLengthRaised { turns: 3 }, NoteLevel::Warning, "3 turn(s)", "1 token is sent"),
+            (
+                Note::KeysOfBodies { keys: vec!["model", "top_p"] },
+                NoteLevel::Warning,
+                "not used: model, top_p;",
+                "\"extra\": {\"model\": …}",
+            ),
             (Note::DelayNotFinite { turns: 2 }, NoteLevel::Warning, "2 turn(s)", "left out"),
             (
                 Note::LongDelay { longest_ms: 61_500.0 },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aiperf_config::{Corpus, DatasetConfig, DatasetSource, FileDataset as FileConfig, Sampling};
 
-use crate::detect::unread_keys;
+use crate::detect::{body_keys, unread_keys};
 use crate::file::{FileDataset, Finish};
 use crate::formats::{Files, Folder, Format, format};
 use crate::index::{Index, Rules, index};
@@ -304,6 +304,10 @@ impl Opening<'_> {
             if self.file.columns.is_empty() { unread_keys(self.format, &self.file.path) } else { Vec::new() };
         if !keys.is_empty() {
             notes.push(Note::KeysNotRead { keys });
+        }
+        let keys = body_keys(self.format, &self.file.path);
+        if !keys.is_empty() {
+            notes.push(Note::KeysOfBodies { keys });
         }
         let fixed_schedule = self.context.fixed_schedule;
         let rules = Rules {

@@ -95,7 +95,16 @@ impl RawRecords {
 
 /// Whether a record is one of a run, with what was sent. Lines of `profile_export.jsonl` have metrics in its place.
 pub(crate) fn is_raw(text: &str) -> bool {
-    start(text).is_some() && matches!(json::object(text, &["metrics"]), Ok([None]))
+    start(text).is_some() && !has_metrics(text)
+}
+
+/// Whether a record is one of `profile_export.jsonl`: figures, without what was sent.
+pub(crate) fn is_record(text: &str) -> bool {
+    start(text).is_some() && has_metrics(text)
+}
+
+fn has_metrics(text: &str) -> bool {
+    !matches!(json::object(text, &["metrics"]), Ok([None]))
 }
 
 /// When a request was sent, ns, and the phase it belongs to.

@@ -138,6 +138,7 @@ impl Found {
 /// Counts that become notes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
+    pub(crate) input_raised: u64,
     pub(crate) output_raised: u64,
     pub(crate) output_capped: u64,
     /// Rows of a table, and those of them that were passed over.
@@ -160,10 +161,17 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a recorded output length that is not sent as it is.
-    pub(crate) fn output(&mut self, recorded: i64, outputs: Outputs) {
+    /// Counts a recorded output length that is not sent as it is; the error is that nothing is as long as what is made
+    /// of it.
+    pub(crate) fn output(&mut self, recorded: i64, outputs: Outputs) -> Result<(), Fault> {
         self.output_raised += u64::from(recorded < 1);
         self.output_capped += u64::from(outputs.caps(recorded));
+        outputs.fault(recorded).map_or(Ok(()), |rule| Err(Fault::new("output_length", rule)))
+    }
+
+    /// Counts an input without tokens and without blocks, in whose place one token is sent.
+    pub(crate) fn input(&mut self, tokens: u64, has_blocks: bool) {
+        self.input_raised += u64::from(tokens == 0 && !has_blocks);
     }
 
     /// Notes a parameter of a captured request that is sent again.

@@ -2,6 +2,9 @@
 
 use aiperf_config::Synthesis;
 
+/// No model answers at more length; beyond it a multiplier is a slip.
+pub(crate) const LONGEST_OUTPUT: u64 = 20_000_000;
+
 /// What becomes of recorded output lengths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outputs {
@@ -18,6 +21,17 @@ impl Outputs {
     pub(crate) fn limit(self, recorded: i64) -> u64 {
         let scaled = self.scaled(recorded);
         self.most.map_or(scaled, |most| scaled.min(most)).max(1)
+    }
+
+    /// What is wrong with a multiplier that makes more of a recorded length than any answer has.
+    #[expect(clippy::float_cmp, reason = "1 is 1 as it was given")]
+    pub(crate) fn fault(self, recorded: i64) -> Option<String> {
+        (self.multiplier != 1.0 && self.limit(recorded) > LONGEST_OUTPUT).then(|| {
+            format!(
+                "--synthesis-output-len-multiplier makes more than {LONGEST_OUTPUT} tokens of its {recorded}, which are the \
+                 most; lower it, or set --synthesis-max-osl"
+            )
+        })
     }
 
     /// Whether the cap makes a recorded length shorter.
@@ -156,6 +170,8 @@ mod tests {
             |output_len, max_osl| Outputs::new(&Synthesis { output_len, max_osl, ..Synthesis::default() });
         assert_eq!([1, 3, 5].map(|length| outputs(0.5, None).limit(length)), [1, 2, 2]);
         assert_eq!(outputs(0.0, None).limit(90), 1);
+        assert!(outputs(1e300, None).fault(90).is_some() && outputs(1e300, Some(5)).fault(90).is_none());
+        assert!(outputs(1.0, None).fault(30_000_000).is_none() && outputs(2.0, None).fault(9).is_none());
         assert_eq!([-5, 0].map(|length| outputs(1.0, None).limit(length)), [1, 1]);
         assert_eq!([4, 5, 6].map(|length| outputs(2.0, Some(10)).limit(length)), [8, 10, 10]);
         assert_eq!([4, 5, 6].map(|length| outputs(2.0, Some(10)).caps(length)), [false, false, true]);

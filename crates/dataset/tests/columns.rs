@@ -201,6 +201,12 @@ fn keys_that_look_like_fields_and_are_not_read_are_told_once() {
         // What is read, what excludes what is read, what would be no field, and what is nothing like one.
         (r#"{"text": "hi", "max_tokens": 5}"#, single, "output_length=max_tokens", vec![]),
         (r#"{"text": "hi", "output_length": 4, "max_tokens": 5}"#, single, "", vec![]),
+        (
+            r#"{"text": "hi", "max_completion_tokens": 5}"#,
+            single,
+            "",
+            vec![("max_completion_tokens", "output_length")],
+        ),
         (r#"{"text_input": "hi", "input_tokens": 5}"#, trace, "", vec![]),
         (r#"{"text": "hi", "max_tokens": "many"}"#, single, "", vec![]),
         (r#"{"text": "hi", "id": 7}"#, single, "", vec![]),
@@ -214,6 +220,38 @@ fn keys_that_look_like_fields_and_are_not_read_are_told_once() {
             (!keys.is_empty()).then_some(Note::KeysNotRead { keys }).into_iter().collect();
         assert_eq!(dataset.notes(), expected, "{row}");
     }
+}
+
+#[test]
+fn keys_of_bodies_that_a_record_does_not_send_are_told() {
+    for (row, format, keys) in [
+        (
+            r#"{"text": "hi", "temperature": 0, "model": "m"}"#,
+            FileFormat::SingleTurn,
+            vec!["model", "temperature"],
+        ),
+        (r#"{"text_input": "hi", "top_p": 1}"#, FileFormat::MooncakeTrace, vec!["top_p"]),
+        (r#"{"text": "hi", "extra": {"top_p": 1}, "id": 7}"#, FileFormat::SingleTurn, vec![]),
+    ] {
+        let (_folder, path) = written("d.jsonl", format!("{row}\n"));
+        let tokenizer = Tokenizer::builtin();
+        let opened =
+            open(&config(DatasetSource::File(FileDataset::new(&path, format))), &context(&tokenizer));
+        let notes = opened.unwrap().notes();
+        let expected: Vec<Note> =
+            (!keys.is_empty()).then_some(Note::KeysOfBodies { keys }).into_iter().collect();
+        assert_eq!(notes, expected, "{row}");
+    }
+}
+
+#[test]
+fn a_field_that_no_type_has_is_named_where_the_type_is_not() {
+    let (_folder, path) = written("d.jsonl", "{\"timestamp\": 1, \"input_length\": 5}\n");
+    let message = aiperf_dataset::detect(&path, &columns("nope=timestamp")).unwrap_err().to_string();
+    assert!(
+        message.contains("--input-columns nope=timestamp: no dataset type has a field `nope`"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -90,7 +90,10 @@ fn raw_records_of_a_run_are_no_dataset_and_what_makes_one_of_them_is_told() {
     assert!(message.contains("folder of a run; aiperf dataset from-run DIR makes a trace"), "{message}");
     // Of records without bodies nothing can be made.
     let message = undetected(&format!(r#"{{{metadata}, "metrics": {{}}}}"#));
-    assert!(message.contains("no dataset type fits"), "{message}");
+    assert!(
+        message.contains("its figures and not its requests; run again with --export-level raw"),
+        "{message}"
+    );
 }
 
 #[test]

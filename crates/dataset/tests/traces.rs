@@ -425,3 +425,33 @@ fn a_long_table_without_a_schedule_is_read_beside_the_run() {
     assert_eq!(dataset.total_turns(), Some(4999));
     assert!(dataset.notes().contains(&Note::RowsOfTable { read: 5000, kept: 4999, skipped: 1, first: 4002 }));
 }
+
+#[test]
+fn an_input_of_no_tokens_is_told_and_one_with_blocks_is_not() {
+    for (row, turns) in [
+        (r#"{"input_length": 0, "output_length": 3, "hash_ids": []}"#, Some(1)),
+        (r#"{"input_length": 0, "output_length": 3}"#, Some(1)),
+        (r#"{"input_length": 5, "output_length": 3}"#, None),
+    ] {
+        let (_folder, path) = written("d.jsonl", row);
+        let notes = load(&path, FileFormat::MooncakeTrace).unwrap().notes();
+        let expected: Vec<Note> = turns.map(|turns| Note::InputLengthRaised { turns }).into_iter().collect();
+        assert_eq!(notes, expected, "{row}");
+    }
+}
+
+#[test]
+fn outputs_that_a_multiplier_makes_longer_than_any_answer_are_refused() {
+    let (_folder, path) = written("d.jsonl", r#"{"input_length": 5, "output_length": 3}"#);
+    let mut file = file(&path, FileFormat::MooncakeTrace);
+    file.synthesis.output_len = 1e300;
+    let tokenizer = Tokenizer::builtin();
+    let opened = open(&config(DatasetSource::File(file.clone())), &context(&tokenizer));
+    let message = opened.err().unwrap().to_string();
+    assert!(
+        message.contains("d.jsonl:1: ") && message.contains("--synthesis-output-len-multiplier"),
+        "{message}"
+    );
+    file.synthesis.max_osl = Some(7);
+    assert!(open(&config(DatasetSource::File(file)), &context(&tokenizer)).is_ok());
+}

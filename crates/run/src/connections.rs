@@ -47,6 +47,7 @@ mod tests {
             mode: LoadMode::Burst,
             concurrency,
             ramps: RampTimes::default(),
+            ends_by_default: false,
             stop: StopRule { requests, ..StopRule::default() },
             grace: None,
             cancellation: None,

@@ -7,7 +7,9 @@ mod schedule;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aiperf_config::{DatasetSource, LoadMode, PhaseConfig, RunConfig, Sampling, StopRule, secrets_of_extra};
+use aiperf_config::{
+    DatasetSource, FileFormat, LoadMode, PhaseConfig, RunConfig, Sampling, StopRule, secrets_of_extra,
+};
 use aiperf_dataset::{Dataset, Note, NoteLevel};
 use aiperf_metrics::{Metric, Summary};
 use aiperf_report::{FileNames, Level, Log, PhaseResults, WrittenFile, other_runs as other_runs_of};
@@ -16,7 +18,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use ending::{interrupted_early, no_success, too_many_failed};
 pub(crate) use failures::Asked;
-pub(crate) use schedule::moved_up;
+pub(crate) use schedule::{moved_up, skipped};
 
 /// Things that are said once, however often they are seen.
 #[derive(Debug, Default)]
@@ -134,13 +136,12 @@ pub(crate) fn before(log: &Log, config: &RunConfig, dataset: &dyn Dataset) {
         );
     }
     if let LoadMode::FixedSchedule(schedule) = config.profiling().mode {
-        let bound = config.profiling().stop.duration;
-        schedule::length(log, dataset, schedule.zero_ms.unwrap_or_default(), bound);
+        schedule::length(log, dataset, schedule.zero_ms.unwrap_or_default(), &config.profiling().stop);
     }
     if let Some(text) = unfillable(config.profiling()) {
         log.warning("load", &text);
     }
-    if let Some(text) = repeats(config, dataset) {
+    if let Some(text) = repeats(config, dataset).or_else(|| part(config, dataset)) {
         log.info("dataset", &text);
     }
     say(log, &dataset.notes());
@@ -184,6 +185,28 @@ fn repeats(config: &RunConfig, dataset: &dyn Dataset) -> Option<String> {
             "{conversations} conversation{}, sent round and round until {requests} requests (--num-conversations \
              {conversations} sends each once)",
             if conversations == 1 { "" } else { "s" }
+        )
+    })
+}
+
+/// What is said where the default number of requests leaves some of the data out.
+fn part(config: &RunConfig, dataset: &dyn Dataset) -> Option<String> {
+    let phase = config.profiling();
+    let is_read = match &config.dataset.source {
+        DatasetSource::Synthetic(_) => false,
+        // It draws as many as it is asked for.
+        DatasetSource::File(file) => file.format != FileFormat::RandomPool,
+        DatasetSource::Stored(_) => true,
+    };
+    let requests = phase.stop.requests.filter(|_| phase.ends_by_default && is_read)?;
+    if dataset.len().is_growing() {
+        return None;
+    }
+    let (turns, conversations) = (dataset.total_turns()?, dataset.len().known());
+    (requests < turns).then(|| {
+        format!(
+            "{requests} requests are sent, the default, of the {turns} in the data; --num-conversations {conversations} sends \
+             each conversation once"
         )
     })
 }
@@ -392,6 +415,7 @@ pub(crate) mod tests {
             grace: Some(Duration::from_millis(500)),
             cancellation: None,
             idle_gap_cap: None,
+            ends_by_default: false,
         }
     }
 

@@ -199,7 +199,8 @@ fn file(
         schedule.zero_ms = schedule.zero_ms.map(|zero| synthesis.scaled(zero) / replay.speedup);
         let promoted = *promoted;
         schedule::refuse_sampling(typed, sampling)?;
-        if promoted {
+        // Where the format was found by looking, the run says the same.
+        if promoted && declared.is_some() {
             notes.push(Note::info(format!(
                 "{} ({}) has recorded times: requests are sent on them; --no-fixed-schedule ignores the times",
                 redact_reference(text),

@@ -67,7 +67,8 @@ fn profiling(
         sessions: typed.count("--num-conversations"),
         duration: seconds(typed, "--benchmark-duration")?,
     };
-    if stop == StopRule::default() && schedule.is_none() && !plays_once {
+    let ends_by_default = stop == StopRule::default() && schedule.is_none() && !plays_once;
+    if ends_by_default {
         stop.requests = Some(DEFAULT_REQUESTS);
     }
     Ok(PhaseConfig {
@@ -79,6 +80,7 @@ fn profiling(
             rate: seconds(typed, "--request-rate-ramp-duration")?,
         },
         stop,
+        ends_by_default,
         grace: match time {
             Some(_) => {
                 let grace = typed.number("--benchmark-grace-period").unwrap_or(DEFAULT_GRACE);
@@ -231,6 +233,7 @@ fn warmup(typed: &Typed, profiling: &PhaseConfig) -> Result<Option<PhaseConfig>,
             rate: rate_ramp,
         },
         stop,
+        ends_by_default: false,
         grace: seconds(typed, "--warmup-grace-period")?,
         cancellation: None,
         idle_gap_cap: None,

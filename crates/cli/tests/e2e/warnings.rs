@@ -60,6 +60,44 @@ fn a_first_event_that_does_not_say_what_it_holds_is_told() {
 }
 
 #[test]
+fn a_default_that_leaves_a_part_of_the_data_out_is_told() {
+    let place = Place::new();
+    place.write("d.jsonl", "{\"text\": \"hi\"}\n".repeat(12));
+    let file = "--input-file d.jsonl --custom-dataset-type single_turn";
+    let ran = place.run("mock://", file).with_code(0);
+    assert_said_once(
+        &ran,
+        "10 requests are sent, the default, of the 12 in the data; --num-conversations 12 sends each",
+    );
+    for asked in ["--request-count 10", "--num-conversations 12"] {
+        let ran = place.run("mock://", &format!("{file} {asked}")).with_code(0);
+        assert!(!ran.err.contains("the default"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_schedule_that_is_cut_short_says_by_what_and_what_was_detected_once() {
+    let place = Place::new();
+    let row = |time: u32| format!("{{\"timestamp\": {time}, \"input_length\": 8, \"output_length\": 2}}\n");
+    place.write("d.jsonl", (0..4).map(row).collect::<String>());
+    let ran = place.run("mock://", "--input-file d.jsonl --request-count 3").with_code(0);
+    assert_said_once(&ran, "the recorded schedule lasts 0.003 s; --request-count 3 ends it sooner");
+    assert_said_once(&ran, "mooncake_trace");
+    assert!(
+        ran.err.contains("detected as mooncake_trace") && ran.err.contains("--no-fixed-schedule"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn arrivals_that_find_no_slot_are_told() {
+    let flags = "--request-rate 1000 --arrival-pattern constant --concurrency 1 --request-count 3 --isl 8";
+    let ran = Place::new().run("mock://?ttft=20ms&itl=0ms", flags).with_code(0);
+    assert_said_once(&ran, "arrivals found all slots of --concurrency 1 taken and were skipped, not queued");
+}
+
+#[test]
 fn a_recorded_schedule_that_was_not_kept_is_told() {
     let place = Place::new();
     let row = |index: u32| {

@@ -273,7 +273,9 @@ fn aiperf_273_a_timestamped_trace_replays_on_its_times_by_default() {
         );
         assert_eq!(phase.stop, StopRule::default(), "every turn is played: {line}");
     }
-    let note = &settle_line("--input-file @mooncake_hash.jsonl").unwrap().notes[0];
+    // Where the type is found by looking, the run says the same in the line that names it.
+    let declared = "--input-file @mooncake_hash.jsonl --custom-dataset-type mooncake_trace";
+    let note = &settle_line(declared).unwrap().notes[0];
     assert!(
         note.text.contains("mooncake_trace") && note.text.contains("--no-fixed-schedule"),
         "{}",

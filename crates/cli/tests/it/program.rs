@@ -32,6 +32,9 @@ fn version_and_help_are_data_and_success() {
         assert!(text(&help.stdout).contains("Usage: aiperf"), "{arguments:?}");
         assert!(help.stderr.is_empty());
     }
+    for (asked, same) in [(&["help", "profile"][..], &["profile", "--help"][..]), (&["help"], &["--help"])] {
+        assert_eq!(run(asked, directory.path()).stdout, run(same, directory.path()).stdout);
+    }
     let help = run(&["mock-server", "--help"], directory.path());
     let help = text(&help.stdout);
     assert!(help.contains("--ttft"));
@@ -162,6 +165,66 @@ fn a_wrong_setting_of_the_mock_server_is_a_usage_error() {
     {
         let output = run(&[&["mock-server"], arguments].concat(), directory.path());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_mock_server_is_laid_to_a_flag() {
+    let directory = tempfile::tempdir().unwrap();
+    for (arguments, said) in [
+        (&["--ttft", "soon"][..], "error: --ttft cannot be `soon`: it takes a time"),
+        (&["--itl", "-5"], "error: --itl cannot be `-5`: it takes a time"),
+        (&["--ttft", "--itl", "5"], "a value is required for '--ttft"),
+        (&["--host", ""], "a value is required for '--host"),
+        (&["--port", "abc"], "expected a whole number, 0 or more"),
+        (&["--port", "70000"], "expected a whole number, 0 or more and at most 65535"),
+        (&["--nothing"], "Usage: aiperf mock-server [FLAGS]\n"),
+    ] {
+        let output = run(&[&["mock-server"], arguments].concat(), directory.path());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(said), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn an_argument_that_is_no_text_is_laid_to_its_flag() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    for (before, bad, said) in [
+        (&["--artifact-dir"][..], &b"bad\xff"[..], "the value of --artifact-dir is no valid UTF-8"),
+        (&[], b"--artifact-dir=bad\xff", "the value of --artifact-dir is no valid UTF-8"),
+        (&[], b"bad\xff", "argument 2 is no valid UTF-8"),
+    ] {
+        let output =
+            aiperf().arg("profile").args(before).arg(std::ffi::OsStr::from_bytes(bad)).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn numbers_of_hundreds_of_digits_are_shown_short() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["profile", "-m", "m", "--audio-length-mean", "1e-320"][..],
+        &["profile", "-m", "m", "--network-latency-mean", "1e300"],
+        &["synthesize", "trace", "--output", "-", "--rate", "1e300"],
+        &["synthesize", "trace", "--output", "-", "--isl", "1e300"],
+    ] {
+        let output = run(arguments, directory.path());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stderr.len() < 250, "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn nothing_is_near_to_an_empty_name() {
+    let directory = tempfile::tempdir().unwrap();
+    for arguments in [&["datasets", ""][..], &["profile", "-m", "m", "--video-audio-depth", ""]] {
+        let output = run(arguments, directory.path());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = text(&output.stderr);
+        assert!(!said.contains("near names") && !said.contains("did you mean"), "{said}");
     }
 }
 

@@ -157,7 +157,7 @@ fn what_does_not_fit_is_refused_by_its_flag_and_nothing_is_written() {
         (&["--osl-stddev", "-1"], "--osl"),
         (&["--rate", "0"], "--rate"),
         (&["--rate", "-1"], "--rate"),
-        (&["--rate", "1e300"], "--rate must be from 0.000002 to 1000000"),
+        (&["--rate", "1e300"], "--rate must be from 0.000002 to 1000000 requests a second, is 1e300"),
         (&["--rate", "1e-300"], "--rate must be from"),
         (&["--rate", "inf"], "--rate"),
         (&["--num-requests", "18446744073709551615"], "--num-requests must be from 1 to 100000000"),
@@ -167,9 +167,9 @@ fn what_does_not_fit_is_refused_by_its_flag_and_nothing_is_written() {
             &["--block-size", "1e10"],
             "'--block-size <N>': expected a whole number, 0 or more and at most 4294967295",
         ),
-        (&["--prefix-reuse", "1"], "--prefix-reuse"),
+        (&["--prefix-reuse", "1"], "--prefix-reuse must be from 0 to below 1, is 1"),
         (&["--prefix-reuse", "0.99"], "the highest is 0.9"),
-        (&["--isl", "500"], "the highest is 0;"),
+        (&["--isl", "500", "--prefix-reuse", "0.5"], "the highest is 0;"),
         (&["--prefix-groups", "0"], "--prefix-groups"),
         (&["--block-size", "0"], "--block-size"),
         (&["--num-requests", "0"], "--num-requests"),
@@ -186,4 +186,14 @@ fn what_does_not_fit_is_refused_by_its_flag_and_nothing_is_written() {
     let output = trace(&["--output", "missing/t.jsonl"], directory.path());
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("--output"));
+}
+
+#[test]
+fn a_default_reuse_that_few_requests_cannot_reach_is_lowered_and_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = trace(&["--output", "t.jsonl", "--num-requests", "10"], directory.path());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.starts_with("info: --prefix-reuse is 0.") && said.contains("0.5, the default"), "{said}");
+    assert!(directory.path().join("t.jsonl").exists());
 }

@@ -28,7 +28,7 @@ use super::{Files, FirstTimes, Format, Near, check_one_file};
 use crate::json::{self, Fault};
 use crate::open::Opening;
 use crate::parquet::Table;
-use crate::synthesis::Outputs;
+use crate::synthesis::{LONGEST_OUTPUT, Outputs};
 use crate::{Dataset, DatasetError, Note};
 
 pub(crate) const FORMAT: Format = Format {
@@ -95,6 +95,7 @@ fn open(opening: Opening<'_>) -> Result<Arc<dyn Dataset>, DatasetError> {
         min_tokens: replay.force_min_tokens,
         endpoint: opening.context.endpoint,
     };
+    check_lengths(&opening, &plan.conversations.rows)?;
     if extras.min_tokens {
         check_limits(&opening, &plan.conversations.rows)?;
     }
@@ -140,6 +141,21 @@ fn nothing_left(path: &Path, rows: usize, left_out: LeftOut) -> DatasetError {
          (--synthesis-max-isl)",
         path.display()
     ))
+}
+
+/// Refuses lengths that a multiplier made and no answer has.
+fn check_lengths(opening: &Opening<'_>, rows: &[Row]) -> Result<(), DatasetError> {
+    let multiplier = opening.file.synthesis.output_len;
+    let Some(row) = rows.iter().find(|row| u64::from(row.output_tokens) > LONGEST_OUTPUT && multiplier > 1.0)
+    else {
+        return Ok(());
+    };
+    Err(DatasetError::Unsuitable(format!(
+        "{}: --synthesis-output-len-multiplier {multiplier:?} makes more than {LONGEST_OUTPUT} tokens of the output of row \
+         {}, which are the most; lower it, or set --synthesis-max-osl",
+        opening.file.path.display(),
+        u64::from(row.number) + 1
+    )))
 }
 
 /// Servers refuse a request whose limit is below the length that is demanded.

@@ -44,7 +44,10 @@ pub(crate) const FORMAT: Format = Format {
     fields: &KEYS,
     common_names: &[
         ("input_length", &["input_tokens", "prompt_tokens", "prompt_len", "input_len"]),
-        ("output_length", &["output_tokens", "completion_tokens", "output_len", "max_tokens"]),
+        (
+            "output_length",
+            &["output_tokens", "completion_tokens", "output_len", "max_tokens", "max_completion_tokens"],
+        ),
         ("hash_ids", &["hash_id"]),
         ("session_id", &["conversation_id"]),
     ],
@@ -240,7 +243,9 @@ impl MooncakeCheck {
         match input {
             Input::Length => {
                 let length = json::integer("input_length", value)?;
-                input_tokens = Some(self.blocks.input(length, fields.hash_ids)?);
+                let tokens = self.blocks.input(length, fields.hash_ids)?;
+                found.tally.input(tokens, fields.hash_ids.is_some());
+                input_tokens = Some(tokens);
             }
             Input::Text => {
                 json::check_string("text_input", value)?;
@@ -273,7 +278,7 @@ impl MooncakeCheck {
             json::map("extra", extra)?;
         }
         if let Some(length) = fields.output_length {
-            found.tally.output(json::integer("output_length", length)?, self.outputs);
+            found.tally.output(json::integer("output_length", length)?, self.outputs)?;
         }
         let (timestamp, delay) = times(fields.timestamp, fields.delay, &mut found.tally)?;
         if let Some(time) = timestamp.filter(|time| *time < 0.0) {

@@ -29,7 +29,10 @@ pub(crate) const FORMAT: Format = Format {
     fields: &KEYS,
     common_names: &[
         ("text", &["prompt", "question", "instruction", "query", "input"]),
-        ("output_length", &["output_tokens", "completion_tokens", "output_len", "max_tokens"]),
+        (
+            "output_length",
+            &["output_tokens", "completion_tokens", "output_len", "max_tokens", "max_completion_tokens"],
+        ),
         ("session_id", &["conversation_id"]),
     ],
     fits: |_, look| look.record_passes(format(EndpointKind::Chat)),

@@ -172,7 +172,8 @@ impl Check for TableCheck {
             "input_length" => Fault::new(self.table.input, fault.rule),
             _ => fault,
         })?;
-        tally.output(values.output, self.outputs);
+        tally.input(input_tokens, false);
+        tally.output(values.output, self.outputs)?;
         let timestamp = match values.time {
             Time::Milliseconds(time) => time,
             // The difference is exact where the instant itself would be rounded.

@@ -61,6 +61,7 @@ pub(crate) fn config(dir: &Path) -> RunConfig {
             apply_chat_template: false,
         },
         phases: vec![PhaseConfig {
+            ends_by_default: false,
             kind: PhaseKind::Profiling,
             mode: LoadMode::Burst,
             concurrency: Some(2),

@@ -234,6 +234,7 @@ impl Run<'_> {
             let used = self.used();
             story::ended(&self.log, phase, &outcome);
             notes::moved_up(&self.log, outcome.counts.moved_up_ns);
+            notes::skipped(&self.log, phase, outcome.counts.skipped, outcome.tally.sent);
             // What was drawn goes on in the next phase; what a phase leaves behind is let go at once.
             sampled = Some(std::mem::replace(&mut outcome.source, nothing()));
             outcomes.push((phase, outcome, used));

@@ -44,6 +44,7 @@ fn config(dir: &std::path::Path) -> RunConfig {
             apply_chat_template: false,
         },
         phases: vec![PhaseConfig {
+            ends_by_default: false,
             kind: PhaseKind::Profiling,
             mode: LoadMode::Burst,
             concurrency: Some(1),

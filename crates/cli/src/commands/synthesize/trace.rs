@@ -7,6 +7,7 @@ use aiperf_report::AtomicFile;
 use aiperf_synthesize::LogNormal;
 use aiperf_synthesize::trace::{Arrivals, Length, Shape, Totals, TraceError, TraceSynthesis};
 use clap::builder::PossibleValuesParser;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::super::interrupt::{EndsAtOnce, Interrupt, Unfinished};
@@ -15,6 +16,8 @@ use super::super::whole::{whole, whole_u32};
 use crate::exit::ExitStatus;
 use crate::exit::Failure;
 use crate::print;
+
+const REUSE: &str = "prefix-reuse";
 
 pub(super) fn command() -> Command {
     let argument = |name: &'static str, value: &'static str, help: &'static str| {
@@ -48,7 +51,7 @@ pub(super) fn command() -> Command {
         .arg(argument("isl-stddev", "X", "Their standard deviation [default: 0]").value_parser(value_parser!(f64)))
         .arg(argument("osl", "N|MEAN,MEDIAN", "Tokens of an answer").default_value("256"))
         .arg(argument("osl-stddev", "X", "Their standard deviation [default: 0]").value_parser(value_parser!(f64)))
-        .arg(number("prefix-reuse", "0.5", "Share of all blocks that an earlier request had in the same place"))
+        .arg(number(REUSE, "0.5", "Share of all blocks that an earlier request had in the same place"))
         .arg(
             count("prefix-groups", "16", "Groups that share a prefix").value_parser(whole_u32(0)),
         )
@@ -84,7 +87,7 @@ fn shape(matches: &ArgMatches) -> Result<Shape, Failure> {
         arrivals,
         input: length(matches, "isl", "isl-stddev")?,
         output: length(matches, "osl", "osl-stddev")?,
-        reuse: number("prefix-reuse"),
+        reuse: number(REUSE),
         groups: small("prefix-groups"),
         zipf_alpha: number("zipf-alpha"),
         block_size: small("block-size"),
@@ -121,9 +124,23 @@ fn synthesize(matches: &ArgMatches) -> Result<(), Failure> {
     let requests = shape.requests;
     let mut patience = print::patience();
     let mut progress = |done| patience.tell(done, 0, "draws looked at");
-    let synthesis =
-        TraceSynthesis::new(shape, &mut progress).map_err(|error| Failure::usage(error.to_string()))?;
+    let wanted = shape.reuse;
+    let is_default = matches.value_source(REUSE) == Some(ValueSource::DefaultValue);
+    let (synthesis, lowered) = match TraceSynthesis::new(shape.clone(), &mut progress) {
+        // Nobody asked for the default.
+        Err(TraceError::Reuse { highest, .. }) if is_default => {
+            (TraceSynthesis::new(Shape { reuse: highest, ..shape }, &mut progress), Some(highest))
+        }
+        planned => (planned, None),
+    };
+    let synthesis = synthesis.map_err(|error| Failure::usage(error.to_string()))?;
     drop(patience);
+    if let Some(highest) = lowered {
+        print::err(&format!(
+            "info: --{REUSE} is {highest} here: {wanted}, the default, cannot be reached with these lengths, groups and \
+             requests\n"
+        ));
+    }
     let broken = |error: &io::Error| output::broken(output, error);
     let mut patience = print::patience();
     let mut progress = |done| patience.tell(done, requests, "rows");
