@@ -599,3 +599,36 @@ fn keys_and_tokens_stay_out_of_the_cache() {
     let notes = format!("{:?}", machine.notes());
     assert!(!notes.contains("canary") && !notes.contains("AKIA"), "{notes}");
 }
+
+#[test]
+fn a_page_in_the_place_of_a_store_leads_to_the_setting_that_names_it() {
+    let console = aiperf_test_servers::Server::start(|_| {
+        Answer::status(200)
+            .with("Content-Type", "text/html; charset=utf-8")
+            .body(b"<!doctype html><title>Console</title>".to_vec())
+    });
+    let machine = Machine::new(&[
+        ("AWS_ENDPOINT_URL_S3", &console.url()),
+        ("AWS_ACCESS_KEY_ID", "AKIACANARYID"),
+        ("AWS_SECRET_ACCESS_KEY", "canary-secret"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ]);
+    for reference in ["s3://traces/p/", "s3://traces/p/x.jsonl"] {
+        let error = machine.access(reference, &ask()).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("the server answered with an HTML page to a question about s3://traces/p/"),
+            "{text}"
+        );
+        assert!(text.contains("Check AWS_ENDPOINT_URL_S3") && text.contains("another port"), "{text}");
+        assert_eq!(error.problem.blame(), Blame::World);
+    }
+    // An object of a store is one, whatever its kind.
+    let store = StubStore::start(&[("p/x.jsonl", LINES)]);
+    store.fault(|request| {
+        let is_data = request.path() == "/traces/p/x.jsonl";
+        let answer = Answer::file(request, &std::sync::Arc::from(LINES)).with("ETag", etag(LINES));
+        is_data.then(|| answer.with("Content-Type", "text/html").with("x-amz-request-id", "1"))
+    });
+    self::machine(&store).fetch("s3://traces/p/x.jsonl", &with("mooncake_trace")).unwrap();
+}

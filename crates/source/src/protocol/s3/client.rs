@@ -185,7 +185,7 @@ impl Client {
         }
         let response = self.http.send(request, self.patience().headers).await?;
         if response.status().is_success() {
-            return Ok(Ok(response));
+            return if is_page(response.headers()) { Err(a_page(ask).into()) } else { Ok(Ok(response)) };
         }
         let (status, headers) = (response.status(), response.headers().clone());
         let body = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
@@ -215,6 +215,28 @@ impl Client {
             .await
             .map_err(|_| failed())?;
         Ok(parts.headers)
+    }
+}
+
+/// Whether an answer is a page for people, and of no store: each of those names its request.
+fn is_page(headers: &HeaderMap) -> bool {
+    let of_store = headers.keys().any(|name| name.as_str().starts_with("x-amz"));
+    !of_store
+        && header(headers, "content-type").is_some_and(|kind| {
+            kind.trim_start().get(..9).is_some_and(|start| start.eq_ignore_ascii_case("text/html"))
+        })
+}
+
+fn a_page(ask: &Ask<'_>) -> Problem {
+    Problem::Unexpected {
+        what: format!(
+            "with an HTML page to a question about s3://{}/{}",
+            ask.bucket,
+            ask.key.unwrap_or_default()
+        ),
+        fix: "Check AWS_ENDPOINT_URL_S3 (or AWS_ENDPOINT_URL, or the profile's endpoint_url): the console of a store has \
+              another port than its API; and whether a proxy answers in the place of the store"
+            .into(),
     }
 }
 
