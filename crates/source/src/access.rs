@@ -394,10 +394,13 @@ fn folder<P: Protocol>(
     let is_fetched = |entry: &Entry| {
         is_read(entry) || (whole && below(&path, &entry.path).is_some_and(|name| !shards::is_skipped(name)))
     };
+    let mut notes = shards::notes(&read);
+    if !layout {
+        notes.extend(shards::note_of_folders(entries.iter().filter_map(|entry| below(&path, &entry.path))));
+    }
     let mut files: Vec<Entry> = entries.into_iter().filter(is_fetched).collect();
     // What comes first is looked at before a run: it must be of the split that runs.
     files.sort_by_key(|entry| !is_read(entry));
-    let notes = shards::notes(&read);
     let dropped = [read.dropped_splits, read.dropped_files].concat();
     Ok(Chosen { files, folder: Some(path), dropped, notes })
 }

@@ -35,6 +35,19 @@ pub(crate) fn notes(shards: &Shards) -> Vec<String> {
     notes
 }
 
+/// What a person should know of shards in folders below those that are read; `paths` are relative to these.
+pub(crate) fn note_of_folders<'a>(paths: impl Iterator<Item = &'a str>) -> Option<String> {
+    let folders: BTreeSet<&str> = paths
+        .filter(|path| is_parquet(path) && !path.split('/').any(is_skipped))
+        .filter_map(|path| Some(path.split_once('/')?.0))
+        .collect();
+    (!folders.is_empty()).then(|| below_the_shards(&folders.into_iter().collect::<Vec<_>>()))
+}
+
+fn below_the_shards(folders: &[&str]) -> String {
+    format!("not read, they are below the shards: {}", listed(folders))
+}
+
 fn listed(names: &[impl AsRef<str>]) -> String {
     const MOST: usize = 10;
     let text = names.iter().take(MOST).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
@@ -133,7 +146,7 @@ pub(crate) fn descend(paths: &[&str], place: &Place<'_>) -> Result<Option<(Strin
         if inside.iter().any(|path| !path.contains('/')) {
             if !subfolders.is_empty() {
                 let names: Vec<&str> = subfolders.into_iter().collect();
-                notes.push(format!("not read, they are below the shards: {}", listed(&names)));
+                notes.push(below_the_shards(&names));
             }
             return Ok(Some((folder, notes)));
         }

@@ -115,6 +115,33 @@ fn a_manifest_folder_is_fetched_by_its_split_on_the_hub_and_whole_from_s3() {
     assert_eq!(plan.dropped, ["test"]);
 }
 
+#[test]
+fn shards_in_folders_below_the_shards_are_said_to_be_left_out() {
+    let manifest = json!({"path": "data", "format": "single_turn"}).to_string();
+    let files: &[(&str, &[u8])] = &[
+        ("aiperf.json", manifest.as_bytes()),
+        ("data/a.parquet", b"PAR1"),
+        ("data/more/b.parquet", b"PAR1"),
+        ("data/more/c.parquet", b"PAR1"),
+        ("data/_old/d.parquet", b"PAR1"),
+        ("data/texts/e.txt", b"x"),
+    ];
+    let hub = StubHub::start(&[("org/repo", StubRepo::new(files))]);
+    let on_hub = Machine::new(&[("HF_ENDPOINT", &hub.endpoint())]);
+    let store = StubStore::start(&[]);
+    for (name, bytes) in files {
+        store.put(&format!("p/{name}"), bytes);
+    }
+    for (machine, reference) in [(on_hub, "hf://org/repo"), (crate::s3::machine(&store), "s3://traces/p/")] {
+        machine.access(reference, &ask()).unwrap();
+        let notes = machine.notes();
+        assert!(
+            notes.iter().any(|note| note.ends_with("not read, they are below the shards: more")),
+            "{notes:?}"
+        );
+    }
+}
+
 fn sha256(text: &str) -> String {
     use std::fmt::Write as _;
 
