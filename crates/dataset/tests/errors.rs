@@ -432,3 +432,42 @@ fn an_input_that_no_memory_holds_is_refused_by_its_line() {
         "{message}"
     );
 }
+
+#[test]
+fn what_data_are_packed_in_is_named_with_the_next_step() {
+    let compressed = |bytes: &[u8]| {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n";
+    let cases: [(Vec<u8>, &str); 10] = [
+        (
+            b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46".to_vec(),
+            "it is xz-compressed, and gzip, Zstandard or plain files are read",
+        ),
+        (b"BZh91AY&SY\x01\x02".to_vec(), "it is bzip2-compressed"),
+        (b"\x04\x22\x4d\x18\x64\x40".to_vec(), "it is LZ4-compressed"),
+        (b"PK\x03\x04\x14\0".to_vec(), "it is a zip archive; unpack it"),
+        (b"7z\xbc\xaf\x27\x1c\0\x04".to_vec(), "it is a 7z archive"),
+        (pointer.to_vec(), "it is a Git LFS pointer and not the data; run `git lfs pull`"),
+        (gzip(&gzip(GOOD.as_bytes())), "it is compressed twice; decompress it once"),
+        (compressed(&gzip(GOOD.as_bytes())), "it is compressed twice"),
+        (gzip(&compressed(GOOD.as_bytes())), "it is compressed twice"),
+        (gzip(pointer), "it is a Git LFS pointer"),
+    ];
+    for (bytes, told) in cases {
+        let (_folder, path) = written("d.jsonl", &bytes);
+        for message in [
+            load(&path, FileFormat::SingleTurn).err().unwrap().to_string(),
+            aiperf_dataset::detect(&path, &aiperf_config::InputColumns::default()).unwrap_err().to_string(),
+        ] {
+            assert!(message.contains("cannot read ") && message.contains("d.jsonl"), "{message}");
+            assert!(message.contains(told), "{message}");
+        }
+    }
+    // Letters that a text may begin with are no mark.
+    let (_folder, path) = written("d.jsonl", "BZh9 is how it begins\n");
+    let message = load(&path, FileFormat::SingleTurn).err().unwrap().to_string();
+    assert!(!message.contains("bzip2"), "{message}");
+}

@@ -1,7 +1,7 @@
 //! How a file is coded, by its first bytes, and its text whatever that is.
 
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read, Write};
+use std::io::{BufReader, Cursor, ErrorKind, Read, Write};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
@@ -14,6 +14,31 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const PARQUET: [u8; 4] = *b"PAR1";
 const ARROW: [u8; 6] = *b"ARROW1";
 pub(super) const BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
+
+/// Bytes at the beginning of a file that tell what it is.
+const HEAD: usize = 48;
+
+/// What files begin with that are not read, in words, with the next step.
+const FOREIGN: [(&[u8], &str, &str); 6] = [
+    (b"\xfd7zXZ\0", "it is xz-compressed", COMPRESS_ANEW),
+    (b"BZh", "it is bzip2-compressed", COMPRESS_ANEW),
+    (b"\x04\x22\x4d\x18", "it is LZ4-compressed", COMPRESS_ANEW),
+    (b"PK\x03\x04", "it is a zip archive", UNPACK),
+    (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive", UNPACK),
+    (b"version https://git-lfs.github.com/spec/", "it is a Git LFS pointer and not the data", PULL),
+];
+const COMPRESS_ANEW: &str = "decompress it, or compress it with gzip or Zstandard instead";
+const UNPACK: &str = "unpack it, and name the file with the data";
+const PULL: &str = "run `git lfs pull` where it was cloned, and use the file that comes in its place";
+
+/// Why a file that begins with these bytes is not read, where that can be told.
+fn foreign(head: &[u8]) -> Option<String> {
+    let (start, what, step) = FOREIGN.iter().find(|(start, ..)| head.starts_with(start))?;
+    // Text may begin with these letters: what follows the level is a mark, too.
+    let is_text = *start == b"BZh" && head.get(4..10) != Some(b"1AY&SY");
+    let read = if *step == COMPRESS_ANEW { ", and gzip, Zstandard or plain files are read" } else { "" };
+    (!is_text).then(|| format!("{what}{read}; {step}"))
+}
 
 /// Decompressed bytes up to this size stay in memory; more go to an unlinked temporary file, so that memory
 /// does not follow the file.
@@ -29,20 +54,19 @@ pub(crate) enum Coding {
     Arrow,
 }
 
-/// How a file is coded, by its first bytes.
+/// How a file is coded, by its first bytes; an error where they are of a kind that is not read.
 pub(crate) fn coding(path: &Path) -> Result<Coding, DatasetError> {
-    let mut head = [0u8; 6];
-    let mut file = open(path)?;
-    let mut filled = 0;
-    while filled < head.len() {
-        match file.read(&mut head[filled..]) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(DatasetError::io(path, &error)),
-        }
+    let head = head_of(&mut open(path)?).map_err(|error| DatasetError::io(path, &error))?;
+    match foreign(&head) {
+        Some(reason) => Err(DatasetError::Unreadable { path: path.to_owned(), reason }),
+        None => Ok(coding_of(&head)),
     }
-    Ok(coding_of(&head[..filled]))
+}
+
+fn head_of(from: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD);
+    from.take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// How a file is coded that starts with these bytes.
@@ -78,14 +102,31 @@ pub(super) fn open(path: &Path) -> Result<File, DatasetError> {
 pub(crate) fn reader(path: &Path) -> Result<Box<dyn Read + Send>, DatasetError> {
     match coding(path)? {
         Coding::Plain => Ok(Box::new(open(path)?)),
-        Coding::Gzip => Ok(Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, open(path)?)))),
+        Coding::Gzip => decoded(path, MultiGzDecoder::new(BufReader::with_capacity(1 << 16, open(path)?))),
         Coding::Zstd => zstd::stream::read::Decoder::new(open(path)?)
-            .map(|decoder| Box::new(decoder) as Box<dyn Read + Send>)
-            .map_err(|error| DatasetError::io(path, &error)),
+            .map_err(|error| DatasetError::io(path, &error))
+            .and_then(|decoder| decoded(path, decoder)),
         Coding::Parquet | Coding::Arrow => Err(DatasetError::Unreadable {
             path: path.to_owned(),
             reason: "it is a parquet or Arrow file where text is expected; convert it to JSONL".into(),
         }),
+    }
+}
+
+/// What a decompressor gives, unless that is compressed in turn. What it fails with is told by who reads on.
+fn decoded(path: &Path, mut from: impl Read + Send + 'static) -> Result<Box<dyn Read + Send>, DatasetError> {
+    let mut head = Vec::with_capacity(HEAD);
+    let failed = from.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
+    let reason = match coding_of(&head) {
+        Coding::Gzip | Coding::Zstd => {
+            Some("it is compressed twice; decompress it once, and use what comes".to_owned())
+        }
+        _ => foreign(&head).map(|reason| format!("of what is compressed in it: {reason}")),
+    };
+    match (reason, failed) {
+        (Some(reason), _) => Err(DatasetError::Unreadable { path: path.to_owned(), reason }),
+        (None, Some(error)) => Err(read_error(path, &error)),
+        (None, None) => Ok(Box::new(Cursor::new(head).chain(from))),
     }
 }
 
