@@ -204,7 +204,7 @@ static SETS: [PublicSet; 42] = [
             repo: "anon8231489123/ShareGPT_Vicuna_unfiltered",
             path: "ShareGPT_V3_unfiltered_cleaned_split.json",
         },
-        record: "pairs of conversations",
+        record: "pairs of conversations: questions of 4 to 1,024 tokens, answers of 4 or more, at most 2,048 together",
         settings: &[Setting::Tokens],
         reading: Reading::Rows(sharegpt::make),
         ..PublicSet::new(

@@ -13,7 +13,7 @@ const LONGEST_PROMPT: u64 = 1024;
 const LONGEST_PAIR: u64 = 2048;
 
 const NO_PAIR: &str = "without a question and its answer";
-const LENGTH: &str = "shorter or longer than is sent";
+const LENGTH: &str = "with a question outside 4 to 1,024 tokens, an answer below 4, or both above 2,048";
 
 struct Pairs<'a> {
     tokenizer: &'a Tokenizer,
