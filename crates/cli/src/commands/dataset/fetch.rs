@@ -188,5 +188,15 @@ fn fetch(sources: &Sources, text: &str) -> Result<(Value, Vec<String>), SourceEr
     }
     let here: Vec<Presence> = plan.files().map(|_| Presence { cached: true, sha256: None }).collect();
     let object = json(&plan, &here, None, Some(&fetched.provenance), scheduled_by_format(plan.format));
-    Ok((object, fetched.provenance.lines()))
+    let lines = match &reference {
+        Reference::Local(_) => vec![format!(
+            "{} is on this disk, nothing to fetch: {} file(s), {} bytes, sha256 {}",
+            reference.redacted(),
+            fetched.provenance.files.len(),
+            fetched.provenance.bytes(),
+            &fetched.provenance.sha256()[..12],
+        )],
+        _ => fetched.provenance.lines(),
+    };
+    Ok((object, lines))
 }
