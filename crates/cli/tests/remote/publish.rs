@@ -578,7 +578,9 @@ fn the_next_step_without_a_manifest_is_one_that_can_be_taken() {
     };
     assert!(fix(&[]).starts_with("Put the data there"));
     assert!(fix(&[("README.md", b"x")]).starts_with("Put the data there"));
-    assert!(fix(&[("a.jsonl", TRACE), ("b.csv", b"a,b\n1,2\n")]).contains("names one file of data"));
+    let several = fix(&[("a.jsonl", TRACE), ("b.jsonl", TRACE), ("LICENSE", b"MIT\n")]);
+    assert!(several.contains("names one file of data (a.jsonl, b.jsonl could be it)"), "{several}");
+    assert!(fix(&[("a.csv", b"a,b\n1,2\n"), ("b.csv", b"a,b\n1,2\n")]).contains("names one file of data"));
     assert!(fix(&[("a.txt", b"what is this\n")]).ends_with("with the format filled in"));
     let beside: [(&str, &[u8]); 2] =
         [("a.jsonl", TRACE), ("a.jsonl.aiperf.json", b"{\"format\": \"mooncake_trace\"}")];
@@ -597,4 +599,100 @@ fn credentials_under_plain_names_are_told() {
         let finding = set.finding(&[], "warning", "x.jsonl", "what looks like a credential");
         assert!(!finding.to_string().contains("planted"), "{finding}");
     }
+}
+
+#[test]
+fn what_lies_beside_the_only_data_keeps_nobody_from_a_manifest() {
+    let set = Set::new(&[
+        ("data/a.jsonl", TRACE),
+        ("LICENSE", b"MIT License\n"),
+        ("CITATION.cff", b"cff-version: 1.2.0\n"),
+        ("load.py", b"import sys\n"),
+        ("picture.png", b"\x89PNG\r\n\x1a\n"),
+        ("notes.txt", b"some words\n"),
+        ("b.csv", b"a,b\n1,2\n"),
+    ]);
+    let (_, shown) = set.check(&[]);
+    assert_eq!(shown["suggested"]["path"], "data/a.jsonl", "{shown:#}");
+    assert_eq!(shown["suggested"]["format"], "mooncake_trace");
+    let row = json!({"text": "hello"});
+    let set = Set::new(&[
+        ("s/train-00000-of-00002.parquet", &rows::parquet(std::slice::from_ref(&row), 5)),
+        ("s/train-00001-of-00002.parquet", &rows::parquet(std::slice::from_ref(&row), 5)),
+        ("LICENSE", b"MIT License\n"),
+    ]);
+    let (_, shown) = set.check(&[]);
+    assert_eq!(shown["suggested"]["path"], "s", "{shown:#}");
+}
+
+/// `publish-check DIR > DIR/aiperf.json`: the shell empties the file before it is read.
+#[test]
+fn a_manifest_that_is_empty_gets_one_to_paste() {
+    for blank in ["", " \n"] {
+        let set = Set::new(&[("trace.jsonl", TRACE), ("aiperf.json", blank.as_bytes())]);
+        let (code, shown) = set.check(&[]);
+        assert_eq!((code, &shown["suggested"]["path"]), (1, &json!("trace.jsonl")), "{shown:#}");
+        let finding = set.finding(&[], "error", "aiperf.json", "is not valid");
+        assert!(finding["fix"].as_str().unwrap().starts_with("Paste the one suggested"), "{finding}");
+        let said = stdout(&set.machine.aiperf(&["dataset", "publish-check", "set"]));
+        assert!(said.contains("\n{\n") && said.contains("\"format\": \"mooncake_trace\""), "{said}");
+    }
+}
+
+#[test]
+fn data_behind_links_are_not_said_to_run_for_others() {
+    let set = Set::new(&[("aiperf.json", &manifest(&json!({})))]);
+    let elsewhere = set.machine.home.path().join("elsewhere.jsonl");
+    std::fs::write(&elsewhere, TRACE).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, set.folder.join("trace.jsonl")).unwrap();
+    let finding = set.finding(&[], "warning", "trace.jsonl", "it is a link to ");
+    assert!(finding["message"].as_str().unwrap().contains("elsewhere.jsonl"), "{finding}");
+    let said = stdout(&set.machine.aiperf(&["dataset", "publish-check", "set"]));
+    assert!(
+        !said.contains("would run for others") && said.contains("not checked: whether its links"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_manifest_for_endpoints_that_no_run_has_is_not_said_to_run() {
+    let types = |names: &[&str]| manifest(&json!({"requires": {"endpoint_types": names}}));
+    let set = Set::new(&[("trace.jsonl", TRACE), ("aiperf.json", &types(&["bogus"]))]);
+    let verdict = || stdout(&set.machine.aiperf(&["dataset", "publish-check", "set"]));
+    let said = verdict();
+    assert!(
+        !said.contains("would run for others") && said.contains("not checked: a run, for no endpoint"),
+        "{said}"
+    );
+    set.put("aiperf.json", &types(&["bogus", "chat"]));
+    assert!(verdict().contains("would run for others"), "{}", verdict());
+}
+
+#[test]
+fn how_many_places_hold_a_credential_is_told() {
+    let key = format!("hf_{}", "aB3dE6gH9jK2".repeat(3));
+    let line = |text: &str| json!({"text": text}).to_string() + "\n";
+    let set = Set::new(&[("aiperf.json", b"{\"path\": \"x.jsonl\", \"format\": \"single_turn\"}")]);
+    for (lines, told) in [(1, None), (2, Some("(and 1 more place)")), (12, Some("(and 11 more places)"))] {
+        set.put("x.jsonl", (line("fine") + &line(&key).repeat(lines) + &line("fine")).as_bytes());
+        for more in [&[][..], &["--all"]] {
+            let finding = set.finding(more, "warning", "x.jsonl", "what looks like a credential");
+            assert_eq!(finding["line"], 2, "{finding}");
+            let message = finding["message"].as_str().unwrap();
+            match told {
+                Some(told) => assert!(message.ends_with(told), "{message}"),
+                None => assert!(!message.contains("more"), "{message}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_of_this_machine_is_not_fetched() {
+    let set = Set::new(&[("trace.jsonl", TRACE)]);
+    let output = set.machine.aiperf(&["dataset", "fetch", "set/trace.jsonl"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert!(said.starts_with("set/trace.jsonl is on this disk, nothing to fetch: 1 file(s), "), "{said}");
+    assert!(!said.contains("Remote dataset"), "{said}");
 }

@@ -72,7 +72,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
         for finding in &checked.findings {
             print::out(&format!("{}\n", finding.line()));
         }
-        if let (Some(suggested), false) = (&checked.suggested, checked.has_manifest) {
+        if let (Some(suggested), true) = (&checked.suggested, checked.is_to_paste) {
             print::out(&format!("\n{suggested:#}\n"));
         }
         if ok {
@@ -101,7 +101,8 @@ struct Checked {
     unchecked: Vec<String>,
     /// A manifest that would do.
     suggested: Option<Value>,
-    has_manifest: bool,
+    /// There is none yet, or an empty one.
+    is_to_paste: bool,
 }
 
 fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
@@ -109,10 +110,10 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         findings: Vec::new(),
         unchecked: Vec::new(),
         suggested: None,
-        has_manifest: directory.join(MANIFEST).is_file(),
+        is_to_paste: !directory.join(MANIFEST).is_file(),
     };
     sidecars(directory, endpoint, all, &mut checked);
-    if !checked.has_manifest {
+    if checked.is_to_paste {
         let Suggested { manifest, fix, fault } = suggestion::of(directory);
         let what = format!("{} has no aiperf.json", directory.display());
         checked.findings.push(Finding::error(MANIFEST, what, fix));
@@ -126,8 +127,12 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         // What a sidecar beside the data brought to light is said.
         found.retain(|finding| !checked.findings.contains(finding));
         checked.findings.append(&mut found);
-        if checked.findings.iter().any(|finding| finding.message.starts_with(data::FIRST_RECORDS)) {
+        let says = |start: &str| checked.findings.iter().any(|finding| finding.message.starts_with(start));
+        if says(data::FIRST_RECORDS) {
             checked.unchecked.push("what follows the first 1,000 records (--all reads it)".into());
+        }
+        if says(data::LINK) {
+            checked.unchecked.push("whether its links are published as the files that they lead to".into());
         }
         checked.suggested = Some(suggestion::of_plan(directory, &plan));
     } else {
@@ -138,8 +143,31 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         data::texts(directory, &files, all, &mut found);
         found.retain(|finding| !checked.findings.contains(finding));
         checked.findings.append(&mut found);
+        if is_blank(&directory.join(MANIFEST)) {
+            suggest_for_blank(directory, &mut checked);
+        }
     }
     checked
+}
+
+/// Whether a file holds nothing but white space.
+fn is_blank(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.len() < 1_000)
+        && std::fs::read(path).is_ok_and(|bytes| bytes.iter().all(u8::is_ascii_whitespace))
+}
+
+/// A manifest to paste where it is empty: a shell that writes this command's output there empties it first.
+fn suggest_for_blank(directory: &Path, checked: &mut Checked) {
+    let Suggested { manifest, fix, fault } = suggestion::of(directory);
+    if let Some(finding) = checked.findings.iter_mut().find(|finding| finding.file == MANIFEST) {
+        finding.fix = match &manifest {
+            Some(_) => "Paste the one suggested; a shell that writes this output there has emptied it".into(),
+            None => fix,
+        };
+    }
+    checked.is_to_paste = true;
+    checked.suggested = manifest;
+    checked.findings.extend(fault);
 }
 
 /// Checks a manifest, or the sidecar of a file. One that is for another version of this program is read all the same;
@@ -147,7 +175,7 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
 fn look(path: &Path, manifest: &str, endpoint: Option<&str>, checked: &mut Checked) -> Option<Plan> {
     let problem = match access(path, endpoint, remote::VERSION) {
         Ok(plan) => {
-            unknown_types(manifest, &plan, &mut checked.findings);
+            unknown_types(manifest, &plan, checked);
             return Some(plan);
         }
         Err(error) => error.problem,
@@ -174,10 +202,14 @@ fn look(path: &Path, manifest: &str, endpoint: Option<&str>, checked: &mut Check
 }
 
 /// Endpoint types that no run of this version has: another version may know them.
-fn unknown_types(manifest: &str, plan: &Plan, findings: &mut Vec<Finding>) {
-    for name in plan.endpoint_types.iter().flatten() {
+fn unknown_types(manifest: &str, plan: &Plan, checked: &mut Checked) {
+    let names = || plan.endpoint_types.iter().flatten();
+    if names().next().is_some() && names().all(|name| endpoint_type(name).is_err()) {
+        checked.unchecked.push(format!("a run, for no endpoint type of {manifest} is one of this version"));
+    }
+    for name in names() {
         if let Err(unknown) = endpoint_type(name) {
-            findings.push(Finding::new(
+            checked.findings.push(Finding::new(
                 Level::Warning,
                 manifest,
                 format!("requires.endpoint_types: {unknown}"),

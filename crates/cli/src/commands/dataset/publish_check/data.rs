@@ -13,6 +13,8 @@ use super::finding::{Finding, Level};
 pub(super) const RECORDS: u64 = 1_000;
 /// What is said of a file that has more.
 pub(super) const FIRST_RECORDS: &str = "only its first 1,000 records are read";
+/// What is said of a file that lies elsewhere.
+pub(super) const LINK: &str = "it is a link";
 /// What is longer is no name of a file.
 const LONGEST_NAME: usize = 4096;
 /// What keys of media begin with.
@@ -113,6 +115,7 @@ pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec
         }
     }
     texts(directory, &read, all, findings);
+    links(directory, &read, findings);
     let names: Vec<String> = plan.paths().collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if let Some(name) = alike_but_for_case(&names) {
@@ -219,24 +222,24 @@ pub(super) fn texts(directory: &Path, paths: &[PathBuf], all: bool, findings: &m
 /// The same of a file; whether there is more in it than was read.
 fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) -> bool {
     let most = if all { u64::MAX } else { RECORDS };
-    let mut said = [false; 3];
+    // Where each kind of finding is, and how many places have it.
+    let mut said: [Option<(usize, u64)>; 3] = [None; 3];
     let has_more = aiperf_dataset::texts(path, most, &mut |number, column, text| {
         let looks: [(bool, Level, &str, &str); 3] = [
             (
-                !said[0] && has_secret(text),
+                has_secret(text),
                 Level::Warning,
                 "it holds what looks like a credential",
                 "Take it out, and revoke it where it was real",
             ),
             (
-                !said[1]
-                    && column.map_or_else(|| has_local_path(text), |column| is_local_media(column, text)),
+                column.map_or_else(|| has_local_path(text), |column| is_local_media(column, text)),
                 Level::Warning,
                 "it names a file of this machine, which others do not have",
                 "Put the media into the records as data: URLs, or name them by https: URLs",
             ),
             (
-                !said[2] && names_a_home(text),
+                names_a_home(text),
                 Level::Note,
                 "a text names a path in a home folder, which may tell whose machine it is from",
                 "Replace the name in it where it should not be public",
@@ -246,7 +249,11 @@ fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding
             if !found {
                 continue;
             }
-            *said = true;
+            if let Some((_, places)) = said {
+                *places += 1;
+                continue;
+            }
+            *said = Some((findings.len(), 1));
             let mut finding = match column {
                 None => Finding::new(level, name, message, fix),
                 Some(column) => {
@@ -258,9 +265,13 @@ fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding
             finding.key = column.map(str::to_owned);
             findings.push(finding);
         }
-        // Whether there are more is looked for to the end.
-        !all || said.contains(&false)
+        true
     });
+    for (at, places) in said.into_iter().flatten().filter(|(_, places)| *places > 1) {
+        let more = places - 1;
+        let places = if more == 1 { "place" } else { "places" };
+        findings[at].message += &format!(" (and {more} more {places})");
+    }
     // What cannot be read is told by the reader of records.
     has_more.unwrap_or(false)
 }
@@ -275,20 +286,31 @@ fn has_secret(text: &str) -> bool {
 /// of letters and digits behind it.
 fn has_named_secret(text: &str) -> bool {
     const NAMES: [&str; 6] = ["authorization", "key", "password", "passwd", "passphrase", "secret"];
+    // What is written so in files of settings, with a value that is no word.
+    const SET: [&str; 2] = ["secret_access_key", "secret_key"];
+    const LEAST_SET: usize = 16;
     let lower = text.to_ascii_lowercase();
     // Most lines name none.
     if !NAMES.iter().any(|name| lower.contains(name)) {
         return false;
     }
     let is_word = |c: &char| c.is_ascii_alphanumeric() || "_-.!$%*+/".contains(*c);
-    let assigned = |name: &str| {
+    let is_mixed = |text: &str, least: usize| {
+        let value: String = text.chars().take_while(is_word).collect();
+        let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
+        value.len() >= least && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+    };
+    let assigned =
+        |name: &str| lower.match_indices(name).any(|(at, _)| is_mixed(&lower[at + name.len()..], 6));
+    let is_set = |name: &str| {
         lower.match_indices(name).any(|(at, _)| {
-            let value: String = lower[at + name.len()..].chars().take_while(is_word).collect();
-            let has = |kind: fn(&u8) -> bool| value.as_bytes().iter().any(kind);
-            value.len() >= 6 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
+            let rest = lower[at + name.len()..].trim_start_matches([' ', '"', '\'', '\\']);
+            let value = rest.strip_prefix(['=', ':']);
+            value.is_some_and(|value| is_mixed(value.trim_start_matches([' ', '"', '\'', '\\']), LEAST_SET))
         })
     };
     ["password=", "passwd=", "api_key=", "apikey=", "secret="].iter().any(|name| assigned(name))
+        || SET.iter().any(|name| is_set(name))
         || serde_json::from_str::<Value>(text).is_ok_and(|record| names_a_secret(&record))
 }
 
@@ -359,6 +381,25 @@ fn any_text(value: &Value, test: &dyn Fn(&str) -> bool) -> bool {
     }
 }
 
+/// Data that lie elsewhere: who uploads what a link leads to publishes them, who commits the link does not.
+fn links(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
+    let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let is_below = |path: &&Path| path.starts_with(directory) && *path != directory;
+    let mut found = read.iter().filter(|path| path.ancestors().take_while(is_below).any(is_link));
+    let Some(first) = found.next() else { return };
+    let target = first.canonicalize().unwrap_or_else(|_| first.clone());
+    let more = match found.count() {
+        0 => String::new(),
+        more => format!(", and so are {more} more"),
+    };
+    findings.push(Finding::new(
+        Level::Warning,
+        &relative(directory, first),
+        format!("{LINK} to {}{more}: where it is committed as one, others get no data", target.display()),
+        "Put the data themselves there, or upload with a tool that follows links",
+    ));
+}
+
 /// Files that no run reads.
 fn unread(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
     let Below { files, links } = below(directory);
@@ -405,6 +446,9 @@ mod tests {
             "{\"extra\": {\"headers\": [{\"Authorization\": \"Basic dXNlcjpwdw==\"}]}}",
             "{\"text\": \"Authorization: Basic dXNlcjpwdw==\"}",
             "{\"text\": \"log in with password=hunter2x please\"}",
+            "{\"text\": \"aws_secret_access_key=abcdefghij0123456789ABCDEFGHIJ/+23456789\"}",
+            "{\"text\": \"[default]\\naws_secret_access_key = abcdefghij0123456789ABCDEFGHIJ/+23456789\"}",
+            "{\"text\": \"AWS_SECRET_ACCESS_KEY: \\\"abcdefghij0123456789ABCDEFGHIJ/+23456789\\\"\"}",
         ] {
             assert!(has_secret(line), "{line}");
         }
@@ -415,6 +459,7 @@ mod tests {
                     "{\"text\": \"password=password, api_key=os.environ[1], secret=None\"}",
                     "{\"tool\": {\"password\": {\"type\": \"string\"}}, \"api_key\": \"<redacted>\", \"secret\": \"\"}",
                     "{\"keys\": \"blue\", \"text\": \"basic training\"}",
+                    "secret_access_key = os.environ['AWS_SECRET_ACCESS_KEY'], secret_key: string, aws_secret_access_key=",
                 ])
         {
             assert!(!has_secret(line), "{line}");

@@ -23,8 +23,17 @@ pub(super) struct Suggested {
 pub(super) fn of(directory: &Path) -> Suggested {
     let files = data::files_below(directory);
     let name_of = |path: &Path| path.file_name().and_then(|name| name.to_str().map(str::to_owned));
-    let data: Vec<&PathBuf> =
+    let mut data: Vec<&PathBuf> =
         files.iter().filter(|path| !name_of(path).is_none_or(|name| is_skipped(&name))).collect();
+    if named(&data).is_none() {
+        // A license, a script or a picture beside the data is none of them.
+        let fits = |path: &&PathBuf| {
+            path.to_str().is_some_and(is_parquet)
+                || aiperf_dataset::detect(path, &InputColumns::default()).is_ok()
+        };
+        let fitting: Vec<&PathBuf> = data.iter().copied().filter(fits).collect();
+        data = if fitting.is_empty() { data } else { fitting };
+    }
     let (manifest, mut fix, fault) = match named(&data) {
         Some(named) => {
             let (manifest, format, fault) = filled(directory, &named, data[0]);
@@ -36,9 +45,15 @@ pub(super) fn of(directory: &Path) -> Suggested {
             (None, "Put the data there, and add one that names them and their format".to_owned(), None)
         }
         None => {
-            let fix = "Add one whose \"path\" names one file of data, or a folder of parquet shards, and whose \
-                       \"format\" is theirs";
-            (None, fix.to_owned(), None)
+            let names: Vec<String> =
+                data.iter().take(5).map(|path| data::relative(directory, path)).collect();
+            let more = if data.len() > names.len() { " …" } else { "" };
+            let fix = format!(
+                "Add one whose \"path\" names one file of data ({}{more} could be it), or a folder of parquet shards, \
+                 and whose \"format\" is theirs",
+                names.join(", ")
+            );
+            (None, fix, None)
         }
     };
     let beside = files.iter().find_map(|path| {
