@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use aiperf_config::{IpVersion, SessionColumn, Tuning};
+use aiperf_report::is_capable_terminal;
 
 use crate::similar;
 use crate::usage::UsageError;
@@ -237,6 +237,12 @@ pub const VARIABLES: &[Variable] = &[
         set: Setter::Elsewhere,
     },
     Variable {
+        name: "TERM",
+        default: "unset",
+        help: "dumb turns colour and bars off",
+        set: Setter::Elsewhere,
+    },
+    Variable {
         name: GITHUB_VARIABLE,
         default: "https://raw.githubusercontent.com",
         help: "Where files of GitHub repositories are read from, as those of --public-dataset spec_bench",
@@ -350,7 +356,7 @@ impl Environment {
             variables: std::env::vars_os()
                 .map(|(name, value)| (name.to_string_lossy().into(), value.to_string_lossy().into()))
                 .collect(),
-            terminal: std::io::stderr().is_terminal(),
+            terminal: is_capable_terminal(&std::io::stderr()),
             directory: std::env::current_dir().unwrap_or_default(),
         }
     }
@@ -404,7 +410,8 @@ impl Environment {
                 Setter::Elsewhere => {}
             }
         }
-        tuning.color = self.variables.get("NO_COLOR").is_none_or(String::is_empty);
+        let is_dumb = self.variables.get("TERM").is_some_and(|kind| kind == "dumb");
+        tuning.color = !is_dumb && self.variables.get("NO_COLOR").is_none_or(String::is_empty);
         Ok(tuning)
     }
 
@@ -468,6 +475,8 @@ mod tests {
             assert!(error.starts_with(variable.name), "{error}");
         }
         assert!(!with(&[("NO_COLOR", "1")]).tuning().unwrap().color);
+        assert!(!with(&[("TERM", "dumb")]).tuning().unwrap().color);
+        assert!(with(&[("TERM", "xterm")]).tuning().unwrap().color);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use aiperf_config::{is_secret_header, redact_known};
+use aiperf_report::is_capable_terminal;
 
 use crate::credentials::{Headers, credentials};
 use crate::exit::ExitStatus;
@@ -18,7 +19,7 @@ pub fn install() {
             return;
         }
         let mut stderr = std::io::stderr();
-        if stderr.is_terminal() {
+        if is_capable_terminal(&stderr) {
             // Attributes off, cursor shown, a line of its own.
             _ = stderr.write_all(b"\x1b[0m\x1b[?25h\r\n");
         }

@@ -4,15 +4,16 @@ use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aiperf_report::{Patience, Screen};
+use aiperf_report::{Patience, Screen, escaped};
 
 use crate::exit::ExitStatus;
 
 /// Text was lost: stdout could not take it, as on a full disk.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Writes to stdout.
+/// Writes to stdout. Control characters of what was typed or read are escaped, here and on stderr.
 pub(crate) fn out(text: &str) {
+    let text = escaped(text, true);
     let mut stdout = std::io::stdout().lock();
     if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
         // Whoever closed the other end has read enough.
@@ -35,5 +36,5 @@ pub(crate) fn patience() -> Patience {
 
 /// Writes to stderr.
 pub(crate) fn err(text: &str) {
-    _ = std::io::stderr().lock().write_all(text.as_bytes());
+    _ = std::io::stderr().lock().write_all(escaped(text, true).as_bytes());
 }

@@ -101,7 +101,20 @@ pub(crate) fn is_number(text: &str) -> bool {
 }
 
 fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+    let is_unseen = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_unseen) {
+        return format!("'{}'", text.replace('\'', r"'\''"));
+    }
+    let mut out = String::from("$'");
+    for c in text.chars() {
+        match c {
+            '\'' | '\\' => out.extend(['\\', c]),
+            c if is_unseen(c) && c.is_ascii() => out += &format!("\\x{:02x}", u32::from(c)),
+            c if is_unseen(c) => out += &format!("\\u{:04x}", u32::from(c)),
+            c => out.push(c),
+        }
+    }
+    out + "'"
 }
 
 fn plain_or_quoted(text: &str) -> Cow<'_, str> {

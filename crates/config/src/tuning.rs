@@ -49,7 +49,7 @@ pub struct Tuning {
     pub session_column: Option<SessionColumn>,
     /// How recorded agents are told apart, unless an option says otherwise.
     pub agents: AgentReplay,
-    /// Colour is allowed (`NO_COLOR` is not set).
+    /// Colour is allowed (`NO_COLOR` is not set, and the terminal knows colours).
     pub color: bool,
 }
 

@@ -1,9 +1,9 @@
 //! Standard error as a place for lines, with one bar that stays below them.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
-use crate::style::Palette;
+use crate::style::{Palette, is_capable_terminal};
 
 /// Where talk goes: log lines, live figures, a progress bar. Thread-safe; nobody listening is no failure.
 pub struct Screen {
@@ -26,7 +26,7 @@ impl std::fmt::Debug for Screen {
 impl Screen {
     /// Standard error; colour only on a terminal and where it is allowed.
     pub fn stderr(colour_allowed: bool) -> Screen {
-        let is_terminal = io::stderr().is_terminal();
+        let is_terminal = is_capable_terminal(&io::stderr());
         Screen::new(Box::new(io::stderr()), is_terminal, Palette::for_stream(is_terminal, colour_allowed))
     }
 

@@ -1,6 +1,7 @@
 //! Colour on terminals, and only there.
 
 use std::borrow::Cow;
+use std::io::IsTerminal;
 
 /// How a piece of text looks. Nothing depends on it: every meaning is also in the words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,11 @@ impl Style {
             Style::Bold => "1",
         }
     }
+}
+
+/// Whether a stream is a terminal that knows colours and takes back what it was sent: `TERM=dumb` does not.
+pub fn is_capable_terminal(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
 }
 
 /// Whether styles are shown.

@@ -43,6 +43,20 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
+/// A name made fit for a terminal, in which control characters stand as they are written in a program: it can be told
+/// from every other. Line ends and tabs stay where `keeps_lines` says that there may be some.
+pub fn escaped(text: &str, keeps_lines: bool) -> Cow<'_, str> {
+    let is_shown = |c: char| !c.is_control() || (keeps_lines && matches!(c, '\n' | '\r' | '\t'));
+    if text.chars().all(is_shown) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_shown(c) { out.push(c) } else { out.extend(c.escape_default()) }
+    }
+    Cow::Owned(out)
+}
+
 /// Lines of at most `limit` columns, broken at spaces; words that are longer are cut. Never empty.
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     let limit = limit.max(1);
@@ -116,5 +130,7 @@ mod tests {
     fn escape_sequences_of_a_server_do_not_reach_the_terminal() {
         assert_eq!(printable("a\x1b[31mb\nc"), "a\u{fffd}[31mb c");
         assert!(matches!(printable("plain"), Cow::Borrowed(_)));
+        assert_eq!(escaped("a\x1b[31m\u{9b}b\n", false), "a\\u{1b}[31m\\u{9b}b\\n");
+        assert_eq!(escaped("a\x1b\tb\n", true), "a\\u{1b}\tb\n");
     }
 }

@@ -4,16 +4,20 @@ use std::net::TcpListener;
 
 use rustix::process::Signal;
 
-use crate::support::{Live, Mock, Place, shell};
+use crate::support::{Live, Mock, Place, aiperf, shell};
 
 /// Runs `aiperf profile` on a terminal of its own; what the terminal was sent, stdout and stderr together.
 fn on_a_terminal(place: &Place, environment: &str, flags: &str) -> String {
+    on_a_terminal_of("xterm", place, environment, flags)
+}
+
+fn on_a_terminal_of(terminal: &str, place: &Place, environment: &str, flags: &str) -> String {
     let command = format!(
         "{environment} $AIPERF profile --model demo --tokenizer builtin --artifact-dir out --isl 16 \
          --url \"mock://?ttft=5ms&itl=1ms&tokens=4\" {flags}"
     );
     let mut command = shell(&format!("script -qec '{command}' /dev/null"));
-    command.env("TERM", "xterm").current_dir(place.root());
+    command.env("TERM", terminal).current_dir(place.root());
     Live::start(&mut command).end().with_code(0).out
 }
 
@@ -62,6 +66,40 @@ fn no_color_turns_colour_off_and_keeps_the_bar() {
         rest.find(|c: char| c.is_ascii_alphabetic()).is_some_and(|end| rest.as_bytes()[end] == b'm')
     });
     assert_eq!(styles.count(), 0, "{shown:?}");
+}
+
+#[test]
+fn a_dumb_terminal_is_sent_no_control_sequences() {
+    for flags in ["--ui simple", ""] {
+        let place = Place::new();
+        let flags = format!("--concurrency 4 --request-count 200 {flags}");
+        let shown = on_a_terminal_of("dumb", &place, "", &flags);
+        assert!(shown.contains("LLM Metrics") && !shown.contains('\x1b'), "{shown:?}");
+    }
+}
+
+/// A name of which a part would act on the terminal is shown with that part escaped.
+#[test]
+fn what_was_typed_does_not_act_on_the_terminal() {
+    let place = Place::new();
+    let mut command = aiperf();
+    command.current_dir(place.root()).args([
+        "profile",
+        "--model",
+        "a\u{1b}[31mb",
+        "--url",
+        "mock://?tokens=2",
+    ]);
+    command
+        .args("--tokenizer builtin --request-count 2 --isl 8 --ui none --profile-export-prefix".split(' '));
+    command.arg("x\u{1b}y");
+    let ran = Live::start(&mut command).end().with_code(0);
+    assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains(r"--model $'a\x1b[31mb'") && ran.out.contains(r"x\u{1b}y"), "{}", ran.out);
+    let mut command = place.profile("mock://", "");
+    command.args(["--input-file", "no\u{1b}[31msuch"]);
+    let ran = Live::start(&mut command).end().with_code(2);
+    assert!(ran.err.contains(r"--input-file no\u{1b}[31msuch: it does not exist"), "{}", ran.err);
 }
 
 #[test]

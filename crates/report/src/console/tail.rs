@@ -8,13 +8,13 @@ use aiperf_metrics::Metric;
 use crate::number::with_thousands;
 use crate::results::RunResults;
 use crate::style::{Palette, Style};
-use crate::text::wrap;
+use crate::text::{escaped, wrap};
 
 /// After the tables: command line, duration, a line per file, and a note when the run was cut short.
 pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String {
     let mut out = String::from("\n");
     let command = format!("CLI Command: {}", results.redactor.text(&results.config.cli_command));
-    for line in wrap(&command, width) {
+    for line in wrap(&escaped(&command, true), width) {
         out.push_str(&line);
         out.push('\n');
     }
@@ -47,5 +47,6 @@ pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String 
 }
 
 fn absolute(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    escaped(&path.to_string_lossy(), false).into_owned()
 }
