@@ -1,6 +1,8 @@
 //! Which proxy the environment names for a server. Asked only with `AIPERF_HTTP_TRUST_ENV=1`: a proxy that is
 //! merely there must not get between a benchmark and its server.
 
+use std::net::IpAddr;
+
 use url::Url;
 
 /// A proxy, and the variable that names it.
@@ -37,11 +39,14 @@ pub(crate) fn for_target(
 }
 
 /// Whether a `NO_PROXY` list names the host: `*`, a name with all below it, or an address, each with or without
-/// a port.
+/// a port; or a network (`10.0.0.0/8`), which names addresses and no names.
 fn excluded(list: &str, host: &str, port: Option<u16>) -> bool {
     list.split(',').map(str::trim).filter(|entry| !entry.is_empty()).any(|entry| {
         if entry == "*" {
             return true;
+        }
+        if let Some((network, bits)) = entry.split_once('/') {
+            return is_within(network, bits, host).unwrap_or(false);
         }
         let (name, wanted) = match entry.rsplit_once(':') {
             Some((name, digits)) if !name.contains(':') => match digits.parse::<u16>() {
@@ -59,6 +64,21 @@ fn excluded(list: &str, host: &str, port: Option<u16>) -> bool {
             tail.eq_ignore_ascii_case(name) && (before.is_empty() || before.ends_with('.'))
         })
     })
+}
+
+/// Whether a host is an address of a network, of whose addresses the first `bits` bits are alike; `None` where one of
+/// them is none.
+fn is_within(network: &str, bits: &str, host: &str) -> Option<bool> {
+    let bits: u32 = bits.parse().ok()?;
+    let network: IpAddr = network.trim_matches(['[', ']']).parse().ok()?;
+    // What differs, counted from the first bit of an address.
+    let (differs, width) = match (network, host.parse().ok()?) {
+        (IpAddr::V4(network), IpAddr::V4(host)) => (u128::from(network.to_bits() ^ host.to_bits()), 32),
+        (IpAddr::V6(network), IpAddr::V6(host)) => (network.to_bits() ^ host.to_bits(), 128),
+        _ => return None,
+    };
+    let rest = u32::checked_sub(width, bits)?;
+    Some(differs.checked_shr(rest).unwrap_or(0) == 0)
 }
 
 #[cfg(test)]
@@ -96,6 +116,15 @@ mod tests {
         assert!(with("127.0.0.1", "http://127.0.0.1:8000/"));
         assert!(with("127.0.0.1:8000", "http://127.0.0.1:8000/"));
         assert!(!with("127.0.0.1:9", "http://127.0.0.1:8000/"));
+        assert!(with("10.0.0.0/8,127.0.0.0/8", "http://127.0.0.1:8000/"));
+        assert!(with("127.0.0.1/32", "http://127.0.0.1/") && with("1.2.3.4/0", "http://127.0.0.1/"));
+        assert!(with("fd00::/8", "http://[fd12::1]:8000/") && with("::/0", "http://[::1]/"));
+        for other in
+            ["127.0.0.2/32", "128.0.0.0/1", "127.0.0.0/33", "127.0.0.0/x", "::/0", "/8", "127.0.0.0/"]
+        {
+            assert!(!with(other, "http://127.0.0.1:8000/"), "{other}");
+        }
+        assert!(!with("127.0.0.0/8", "http://localhost/"));
     }
 
     #[test]
