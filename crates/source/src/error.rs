@@ -313,6 +313,16 @@ pub enum Problem {
         /// What the system said.
         cause: String,
     },
+    /// A directory of the cache keeps what lies in it from being seen.
+    #[error("cannot read {}: {cause}", directory.display())]
+    CannotEnter {
+        /// Which.
+        directory: PathBuf,
+        /// What the system said.
+        cause: String,
+        /// The variable that moves the cache.
+        variable: &'static str,
+    },
     /// A setting of the environment is not usable.
     #[error("{name} is \"{value}\": {rule}")]
     Setting {
@@ -429,6 +439,9 @@ impl Problem {
                 format!("Make it writable, or set {variable} to another directory")
             }
             Problem::CannotRead { .. } => "Check its permissions, or delete it to download it again".into(),
+            Problem::CannotEnter { variable, .. } => {
+                format!("Check its permissions, or set {variable} to another directory")
+            }
             Problem::Setting { .. } => "Correct the variable, or unset it".into(),
             Problem::Interrupted => "Run again; nothing was left behind".into(),
         }
@@ -453,6 +466,7 @@ impl Problem {
             | Problem::DiskFull { .. }
             | Problem::CannotWrite { .. }
             | Problem::CannotRead { .. }
+            | Problem::CannotEnter { .. }
             | Problem::Damaged(_)
             | Problem::Interrupted => Blame::World,
             _ => Blame::Input,

@@ -132,8 +132,8 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
         if !self.store.is_cache() {
             return Err(self.not_as_promised(file));
         }
-        if let Some((path, cause)) = self.store.obstacle(self.plan, file) {
-            return Err(Problem::CannotRead { path, cause });
+        if let Some(problem) = self.store.obstacle(self.plan, file) {
+            return Err(problem);
         }
         if self.plan.offline {
             let damaged = self.store.hit(self.plan, file).map(Problem::Damaged);

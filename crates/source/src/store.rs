@@ -40,7 +40,7 @@ pub(crate) trait Store {
     }
 
     /// What lies where a file or its record belongs and can be no copy of it, with the reason.
-    fn obstacle(&self, _: &Plan, _: &Entry) -> Option<(PathBuf, String)> {
+    fn obstacle(&self, _: &Plan, _: &Entry) -> Option<Problem> {
         None
     }
 

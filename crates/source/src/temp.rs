@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::error::Problem;
+
 /// Hexadecimal digits that make the name of a file its own.
 const RANDOM: usize = 16;
 
@@ -115,16 +117,24 @@ fn sync_directory(path: &Path) {
 }
 
 /// Why what lies at `path` can be no file of a cache, where something does.
-pub(crate) fn obstacle(path: &Path) -> Option<(PathBuf, String)> {
+/// `variable` moves the cache.
+pub(crate) fn obstacle(path: &Path, variable: &'static str) -> Option<Problem> {
     match File::open(path).and_then(|file| file.metadata()) {
-        Ok(found) if found.is_dir() => Some((path.to_owned(), "it is a directory".into())),
+        Ok(found) if found.is_dir() => {
+            Some(Problem::CannotRead { path: path.to_owned(), cause: "it is a directory".into() })
+        }
         Ok(_) => None,
         // What has no place is told by whoever cannot write it.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => None,
         Err(error) => {
+            let cause = error.to_string();
             // A directory that may not be entered hides what lies in it.
-            let seen = path.ancestors().find(|above| above.symlink_metadata().is_ok());
-            Some((seen.unwrap_or(path).to_owned(), error.to_string()))
+            let seen = path.ancestors().find(|above| above.symlink_metadata().is_ok()).unwrap_or(path);
+            Some(if seen == path {
+                Problem::CannotRead { path: path.to_owned(), cause }
+            } else {
+                Problem::CannotEnter { directory: seen.to_owned(), cause, variable }
+            })
         }
     }
 }

@@ -171,9 +171,9 @@ impl HubCache {
     }
 
     /// What keeps from knowing what is here of a commit or a revision.
-    pub(crate) fn barrier(&self, name: &str) -> Option<(PathBuf, String)> {
+    pub(crate) fn barrier(&self, name: &str) -> Option<Problem> {
         let path = if is_commit(name) { self.snapshot(name) } else { self.repo().join("refs").join(name) };
-        temp::obstacle(&path).filter(|_| !path.is_dir())
+        temp::obstacle(&path, self.variable()).filter(|_| !path.is_dir())
     }
 
     /// The one commit that is here whose id begins so.
@@ -393,10 +393,10 @@ impl Store for HubCache {
         }
     }
 
-    fn obstacle(&self, plan: &Plan, file: &Entry) -> Option<(PathBuf, String)> {
+    fn obstacle(&self, plan: &Plan, file: &Entry) -> Option<Problem> {
         let blob = file.etag.as_deref().map(|etag| self.blob(etag));
         let pointer = self.pointer(commit_of(plan), &file.path);
-        blob.iter().chain(&pointer).find_map(|path| temp::obstacle(path))
+        blob.iter().chain(&pointer).find_map(|path| temp::obstacle(path, self.variable()))
     }
 
     fn variable(&self) -> &'static str {

@@ -26,7 +26,7 @@ impl Real {
             target = target.canonicalize().ok()?;
             found = std::fs::symlink_metadata(&target).ok()?;
         }
-        (found.is_file() && target.starts_with(self.directory(root)?)).then(|| found.len())
+        (found.is_file() && target.starts_with(self.directory(root)?)).then_some(found.len())
     }
 
     fn directory(&self, path: &Path) -> Option<PathBuf> {

@@ -257,8 +257,8 @@ impl RemoteCache {
     }
 
     /// What keeps from knowing what the last run that was online found.
-    pub(crate) fn barrier(&self) -> Option<(PathBuf, String)> {
-        temp::obstacle(&self.reference_file(&self.asked))
+    pub(crate) fn barrier(&self) -> Option<Problem> {
+        temp::obstacle(&self.reference_file(&self.asked), self.variable())
     }
 
     /// What the last run that was online found.
@@ -415,10 +415,11 @@ impl Store for RemoteCache {
         })
     }
 
-    fn obstacle(&self, plan: &Plan, file: &Entry) -> Option<(PathBuf, String)> {
+    fn obstacle(&self, plan: &Plan, file: &Entry) -> Option<Problem> {
         let entry = self.entry(&self.key(plan)?);
         let content = entry.join("files").join(plan.name(file));
-        RECORDS.map(|name| entry.join(name)).iter().chain([&content]).find_map(|path| temp::obstacle(path))
+        let records = RECORDS.map(|name| entry.join(name));
+        records.iter().chain([&content]).find_map(|path| temp::obstacle(path, self.variable()))
     }
 
     fn variable(&self) -> &'static str {

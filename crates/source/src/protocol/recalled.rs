@@ -22,10 +22,9 @@ impl<'a> OfflineRemote<'a> {
         reference: &'a Reference,
         events: &'a Events,
     ) -> Result<OfflineRemote<'a>, Problem> {
-        let recalled = cache.recall().ok_or_else(|| match cache.barrier() {
-            Some((path, cause)) => Problem::CannotRead { path, cause },
-            None => Problem::Offline(reference.redacted()),
-        })?;
+        let recalled = cache
+            .recall()
+            .ok_or_else(|| cache.barrier().unwrap_or_else(|| Problem::Offline(reference.redacted())))?;
         Ok(OfflineRemote { reference, recalled, events })
     }
 }

@@ -151,12 +151,16 @@ fn a_cache_that_cannot_be_entered_is_not_said_to_be_empty() {
         std::fs::rename(folder, folder.with_extension("away")).unwrap();
         symlink(folder, folder).unwrap();
     }
-    for (reference, folder) in [(reference.as_str(), &remote), ("hf://org/repo/x.jsonl", &repo)] {
+    for (reference, folder, variable) in [
+        (reference.as_str(), &remote, "AIPERF_DATASET_REMOTE_CACHE_DIR"),
+        ("hf://org/repo/x.jsonl", &repo, "HF_HUB_CACHE"),
+    ] {
         for offline in ["1", "0"] {
             machine.set("HF_HUB_OFFLINE", offline);
             let text = refused(&machine, reference);
             assert!(text.contains(&format!("cannot read {}: ", folder.display())), "{text}");
-            assert!(text.contains("Check its permissions"), "{text}");
+            let fix = format!("Check its permissions, or set {variable} to another directory.");
+            assert!(text.ends_with(&fix), "{text}");
         }
     }
 }

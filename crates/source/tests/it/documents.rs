@@ -57,6 +57,7 @@ fn problems() -> Vec<Problem> {
         Problem::DiskFull { directory: path(), what: text(), variable: "X" },
         Problem::CannotWrite { directory: path(), cause: text(), variable: "X" },
         Problem::CannotRead { path: path(), cause: text() },
+        Problem::CannotEnter { directory: path(), cause: text(), variable: "X" },
         Problem::Interrupted,
     ]
 }

@@ -51,10 +51,7 @@ impl OfflineHub<'_> {
 
     /// Why nothing is known of a commit or a revision.
     fn unknown(&self, name: &str) -> Problem {
-        match self.cache.barrier(name) {
-            Some((path, cause)) => Problem::CannotRead { path, cause },
-            None => Problem::Offline(self.reference.canonical()),
-        }
+        self.cache.barrier(name).unwrap_or_else(|| Problem::Offline(self.reference.canonical()))
     }
 
     fn file(&self, commit: &str, path: &str) -> Option<Entry> {
