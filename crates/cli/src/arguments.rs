@@ -37,7 +37,7 @@ fn not_text(arguments: &[OsString]) -> Option<String> {
     let own = shown.split_once('=').map(|(name, _)| name.to_owned());
     let before = at.checked_sub(1).and_then(|before| arguments[before].to_str()).map(str::to_owned);
     let flag = own.or(before).filter(|name| name.starts_with('-') && name.is_ascii());
-    let what = "is no valid UTF-8; give a name that is";
+    let what = "is not valid UTF-8; give one that is";
     Some(
         flag.map_or_else(
             || format!("argument {} {what}", at + 1),

@@ -263,6 +263,23 @@ impl Note {
     }
 }
 
+impl Note {
+    /// What is to be said of keys that are not read.
+    fn of_keys(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::KeysNotRead { keys } => f.write_str(&not_read(keys)),
+            Note::KeysOfBodies { keys } => write!(
+                f,
+                "the first record has keys that are not used: {}; a record sends what its `extra` holds: \"extra\": {{\"{}\": \
+                 …}}",
+                keys.join(", "),
+                keys.first().unwrap_or(&"")
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -321,14 +338,7 @@ impl fmt::Display for Note {
                 write!(f, "the folder holds several splits; train is read, left out: {}", some(dropped))
             }
             Note::FilesSkipped { names } => write!(f, "skipped beside the parquet shards: {}", some(names)),
-            Note::KeysNotRead { keys } => f.write_str(&not_read(keys)),
-            Note::KeysOfBodies { keys } => write!(
-                f,
-                "the first record has keys that are not used: {}; a record sends what its `extra` holds: \"extra\": {{\"{}\": \
-                 …}}",
-                keys.join(", "),
-                keys.first().unwrap_or(&"")
-            ),
+            Note::KeysNotRead { .. } | Note::KeysOfBodies { .. } => self.of_keys(f),
             Note::CanceledRows { rows } => {
                 write!(f, "{rows} row(s) record a request that its client canceled; they are sent like the others")
             }

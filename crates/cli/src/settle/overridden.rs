@@ -154,7 +154,7 @@ fn repeated_headers(typed: &Typed, notes: &mut Vec<Note>) {
     let name = typed.name(HEADER);
     let read = typed.texts(HEADER).filter_map(|argument| pairs::headers(name, argument).ok());
     let given: Vec<(String, String)> = read.flatten().collect();
-    for header in repeated(&given, |one, other| one.eq_ignore_ascii_case(other)) {
+    for header in repeated(&given, str::eq_ignore_ascii_case) {
         notes.push(Note::warning(format!("{name} gives {header} more than once: the last one is sent")));
     }
 }

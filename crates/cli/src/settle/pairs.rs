@@ -46,7 +46,7 @@ fn key_within(value: &str) -> Option<&str> {
         word.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
             && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
-    value.trim().split_whitespace().skip(1).find_map(|word| {
+    value.split_whitespace().skip(1).find_map(|word| {
         let (name, rest) = word.split_once(':')?;
         (is_name(name) && !rest.is_empty() && !rest.starts_with("//")).then_some(name)
     })

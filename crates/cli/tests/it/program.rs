@@ -191,9 +191,9 @@ fn an_argument_that_is_no_text_is_laid_to_its_flag() {
     use std::os::unix::ffi::OsStrExt as _;
 
     for (before, bad, said) in [
-        (&["--artifact-dir"][..], &b"bad\xff"[..], "the value of --artifact-dir is no valid UTF-8"),
-        (&[], b"--artifact-dir=bad\xff", "the value of --artifact-dir is no valid UTF-8"),
-        (&[], b"bad\xff", "argument 2 is no valid UTF-8"),
+        (&["--artifact-dir"][..], &b"bad\xff"[..], "the value of --artifact-dir is not valid UTF-8"),
+        (&[], b"--artifact-dir=bad\xff", "the value of --artifact-dir is not valid UTF-8"),
+        (&[], b"bad\xff", "argument 2 is not valid UTF-8"),
     ] {
         let output =
             aiperf().arg("profile").args(before).arg(std::ffi::OsStr::from_bytes(bad)).output().unwrap();

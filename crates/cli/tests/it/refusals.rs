@@ -491,6 +491,12 @@ fn numbers_below_0_are_refused_with_the_flag_and_what_it_takes() {
 }
 
 #[test]
+fn a_key_of_blanks_is_no_key() {
+    let error = crate::support::settle(&["--api-key", "  "]).unwrap_err().report();
+    assert!(error.contains("--api-key: expected a key of visible ASCII characters"), "{error}");
+}
+
+#[test]
 fn a_missing_model_is_named() {
     let typed = Typed::parse(["profile", "--url", "mock://"]).unwrap();
     let error = aiperf_cli::settle::settle(&typed, &Environment::default(), &Told::default()).unwrap_err();
