@@ -60,8 +60,8 @@ pub struct WrittenFile {
     pub label: &'static str,
     /// Where it is.
     pub path: PathBuf,
-    /// Records in it, when it could not be written to its end.
-    pub ends_after: Option<u64>,
+    /// How many of which things are in it, when it was not written to its end.
+    pub ends_after: Option<(u64, &'static str)>,
 }
 
 impl WrittenFile {

@@ -423,7 +423,7 @@ fn the_tail_lists_every_file_by_its_absolute_path() {
         here.display()
     );
     assert_eq!(console::tail(&run, WIDTH, Palette::plain()), expected);
-    run.written[1].ends_after = Some(101);
+    run.written[1].ends_after = Some((101, "records"));
     let text = console::tail(&run, WIDTH, Palette::plain());
     assert!(text.contains("/out/profile_export.jsonl (incomplete: it ends after 101 records)\n"), "{text}");
     run.was_cancelled = true;

@@ -24,9 +24,17 @@ pub(crate) struct InputEntry {
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) path: PathBuf,
-    /// Conversations that are in it, of those that there are.
+    /// Conversations that are in it.
     pub(crate) holds: u64,
-    pub(crate) of: u64,
+    /// Those that there are; absent when the data were not read to their end.
+    pub(crate) of: Option<u64>,
+}
+
+impl Finished {
+    /// Whether conversations are missing.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.of != Some(self.holds)
+    }
 }
 
 struct State {
@@ -100,8 +108,9 @@ impl Inputs {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).signed
     }
 
-    /// Makes and writes what is missing, for as long as that is `wanted`, and closes the file. `progress` is told how many
-    /// conversations of how many it holds.
+    /// Makes and writes what is missing, for as long as that is `wanted`, and closes the file: the whole dataset, however
+    /// much of it had been read when the run ended. `progress` is told how many conversations it holds, of how many (0
+    /// while that is not known).
     pub(crate) fn finish(
         &self,
         dataset: &dyn Dataset,
@@ -110,11 +119,13 @@ impl Inputs {
         mut progress: impl FnMut(u64, u64),
     ) -> io::Result<Finished> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = dataset.len().known() + dataset.children();
-        while wanted() && state.failure.is_none() && state.next < count {
+        let mut all = None;
+        while wanted() && state.failure.is_none() {
             state.catch_up();
             let index = state.next;
-            if index >= count {
+            let len = dataset.wait_for(index);
+            all = (!len.is_growing()).then(|| len.known() + dataset.children());
+            if all.is_some_and(|all| index >= all) {
                 break;
             }
             // A conversation that cannot be made ended the run already.
@@ -122,11 +133,13 @@ impl Inputs {
             let bodies =
                 (0..conversation.turns.len()).map(|turn| format.render_alone(&conversation, turn)).collect();
             state.write(&InputEntry { id: conversation.id, bodies });
-            progress(state.next, count);
+            progress(state.next, all.unwrap_or(0));
         }
+        // What was read until a bad record is not all there is.
+        let of = all.filter(|_| dataset.fault().is_none());
         match (state.failure.take(), state.writer.take()) {
             (Some(error), _) => Err(error),
-            (None, Some(writer)) => Ok(Finished { path: writer.finish()?, holds: state.next, of: count }),
+            (None, Some(writer)) => Ok(Finished { path: writer.finish()?, holds: state.next, of }),
             (None, None) => Err(io::Error::other("the file was closed before")),
         }
     }
@@ -174,7 +187,7 @@ mod tests {
         let wanted = || asked.replace(asked.get() + 1) < 3;
         let mut told = Vec::new();
         let finished = inputs.finish(&Thousand, &format, wanted, |done, all| told.push((done, all))).unwrap();
-        assert_eq!((finished.holds, finished.of), (3, 1000));
+        assert_eq!((finished.holds, finished.of, finished.is_cut()), (3, Some(1000), true));
         assert_eq!(told, [(1, 1000), (2, 1000), (3, 1000)]);
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains("text 2") && !text.contains("text 3"), "{text}");

@@ -312,3 +312,33 @@ fn a_bad_record_found_later_ends_the_run_with_1_and_keeps_what_was_measured() {
         assert!(!results.records().is_empty(), "{format}: nothing was kept");
     }
 }
+
+/// A run may be over before its file is read: what is written and said does not depend on how far reading was.
+#[test]
+fn a_run_that_ends_before_its_file_is_read_tells_of_the_whole_file() {
+    const LINES: usize = 30_000;
+    for bad in [None, Some(LINES)] {
+        let place = Place::new();
+        let mut text = String::new();
+        for line in 1..=LINES {
+            let record = if bad == Some(line) { "{\"text\": oops" } else { "{\"text\": \"a\"}" };
+            let _ = writeln!(text, "{record}");
+        }
+        place.write("d.jsonl", text);
+        let flags = "--input-file d.jsonl --custom-dataset-type single_turn --request-count 2";
+        let ran = place.run(MOCK, flags).with_code(i32::from(bad.is_some()));
+        let results = place.results();
+        results.assert_complete(false);
+        assert_eq!(results.records().len(), 2);
+        let held = LINES - usize::from(bad.is_some());
+        assert_eq!(results.json("inputs.json")["data"].as_array().unwrap().len(), held);
+        assert_eq!(results.json(".aiperf_results_ready.json")["partial"], bad.is_some());
+        assert_eq!(results.summary()["is_complete"], bad.is_none());
+        if let Some(bad) = bad {
+            assert!(ran.err.contains(&format!("d.jsonl:{bad}: ")), "{}", ran.err);
+            let cut = format!("inputs.json holds the first {held} conversations: a bad record comes after them");
+            assert!(ran.err.contains(&cut), "{}", ran.err);
+            assert!(ran.out.contains(&format!("(incomplete: it ends after {held} conversations)")), "{}", ran.out);
+        }
+    }
+}

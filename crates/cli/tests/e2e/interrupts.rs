@@ -120,6 +120,8 @@ fn a_signal_after_the_run_ends_the_making_of_what_was_never_sent() {
     assert!(ran.err.contains("inputs.json holds the first "), "{}", ran.err);
     let results = place.results();
     results.assert_complete(false);
+    assert_eq!(results.json(".aiperf_results_ready.json")["partial"], true);
+    assert!(ran.out.contains("inputs.json (incomplete: it ends after "), "{}", ran.out);
     assert!(results.json("inputs.json")["data"].as_array().unwrap().len() > 2);
     assert!(!results.files().iter().any(|name| name.contains(".tmp")), "{:?}", results.files());
 }

@@ -32,8 +32,8 @@ pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String 
     for (label, path, ends_after) in files.chain(log) {
         let style = if ends_after.is_some() { Style::Yellow } else { Style::Green };
         let _ = write!(out, "{}: {}", palette.paint(style, label), absolute(path));
-        if let Some(records) = ends_after {
-            let _ = write!(out, " (incomplete: it ends after {records} records)");
+        if let Some((count, things)) = ends_after {
+            let _ = write!(out, " (incomplete: it ends after {count} {things})");
         }
         out.push('\n');
     }

@@ -56,7 +56,7 @@ impl Run<'_> {
             phases.push(phase);
         }
         let patience = (config.runtime.ui != Ui::None).then(|| Patience::new(screen));
-        let (written, mut failures) = close_files(&shared, dataset.as_ref(), patience);
+        let Closed { written, mut failures, has_cut_inputs } = close_files(&shared, dataset.as_ref(), patience);
         let is_signed = [
             ("Inputs JSON", shared.inputs.as_ref().is_some_and(Inputs::is_signed)),
             ("Raw Records", shared.raw_is_signed.load(Ordering::Relaxed)),
@@ -68,7 +68,8 @@ impl Run<'_> {
         let suspect = profiling
             .and_then(|phase| phase.load_delivery.as_ref())
             .is_some_and(|delivery| delivery.verdict == Verdict::Suspect);
-        let fault = shared.fault.get().cloned();
+        // A record that nothing was sent of may be bad, too: it is met when the rest of the data is written.
+        let fault = shared.fault.get().cloned().or_else(|| Some(dataset.fault()?.to_string().into()));
         let mut run_results = RunResults {
             config,
             version: self.version,
@@ -78,7 +79,7 @@ impl Run<'_> {
             incomplete_reason: incomplete_reason(stopped, fault.as_deref()),
             token_source: self.token_source,
             written,
-            has_partial_file: !failures.is_empty(),
+            has_partial_file: has_cut_inputs || !failures.is_empty(),
             // It may have been deleted during the run.
             log_file: log.path().filter(|path| path.exists()).map(Path::to_path_buf),
         };
@@ -117,7 +118,8 @@ impl Run<'_> {
         } else if successes == 0 {
             log.error("run", &notes::no_success(run_results.profiling(), &notes::Asked::of(config)));
         }
-        let aborted = matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
+        let aborted =
+            fault.is_some() || matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
         let end = if successes == 0 || aborted || !failures.is_empty() {
             RunEnd::Failed
         } else if suspect {
@@ -164,14 +166,17 @@ pub(super) fn results(
     }
 }
 
+/// The files that grew during the run.
+struct Closed {
+    written: Vec<WrittenFile>,
+    failures: Vec<String>,
+    /// `inputs.json` lacks conversations.
+    has_cut_inputs: bool,
+}
+
 /// Closes the files that were written during the run; what they are, and what failed.
-fn close_files(
-    shared: &Shared,
-    dataset: &dyn Dataset,
-    mut patience: Option<Patience>,
-) -> (Vec<WrittenFile>, Vec<String>) {
-    let mut written = Vec::new();
-    let mut failures = Vec::new();
+fn close_files(shared: &Shared, dataset: &dyn Dataset, mut patience: Option<Patience>) -> Closed {
+    let (mut written, mut failures, mut has_cut_inputs) = (Vec::new(), Vec::new(), false);
     for (sink, label) in [(&shared.records, "Records JSONL"), (&shared.raw, "Raw Records")] {
         let Some(sink) = sink else { continue };
         match sink.close(now()) {
@@ -183,7 +188,7 @@ fn close_files(
             Err(error) => {
                 // What is in it is whole, and stays.
                 let path = sink.path().to_owned();
-                written.push(WrittenFile { label, path, ends_after: Some(error.lines) });
+                written.push(WrittenFile { label, path, ends_after: Some((error.lines, "records")) });
                 failures.push(format!("{label}: {error}"));
             }
         }
@@ -196,17 +201,22 @@ fn close_files(
             }
         };
         match inputs.finish(dataset, &shared.format, wanted, progress) {
-            Ok(Finished { path, holds, of }) => {
-                if holds < of {
+            Ok(finished) => {
+                has_cut_inputs = finished.is_cut();
+                let Finished { path, holds, of } = finished;
+                if has_cut_inputs {
+                    let all = of.map(|of| format!(" of {of}")).unwrap_or_default();
+                    let why = match dataset.fault() {
+                        Some(_) => "a bad record comes after them",
+                        None => "the run was ended before the others were made",
+                    };
                     shared.log.info(
                         "export",
-                        &format!(
-                            "inputs.json holds the first {holds} of {of} conversations: the run was ended before the others \
-                             were made"
-                        ),
+                        &format!("inputs.json holds the first {holds}{all} conversations: {why}"),
                     );
                 }
-                written.push(WrittenFile::whole("Inputs JSON", path));
+                let ends_after = has_cut_inputs.then_some((holds, "conversations"));
+                written.push(WrittenFile { label: "Inputs JSON", path, ends_after });
             }
             Err(error) => {
                 failures.push(format!(
@@ -216,7 +226,7 @@ fn close_files(
             }
         }
     }
-    (written, failures)
+    Closed { written, failures, has_cut_inputs }
 }
 
 /// Whether the server said that it does not know what it was asked for.
@@ -226,7 +236,7 @@ fn answered_badly(results: &RunResults<'_>) -> bool {
 }
 
 fn incomplete_reason(stopped: Option<StopCause>, fault: Option<&str>) -> Option<String> {
-    Some(match stopped? {
+    Some(match stopped.or_else(|| fault.map(|_| StopCause::BadRecord))? {
         StopCause::Interrupt => "interrupted".to_owned(),
         StopCause::Threshold => "more requests failed than --failed-request-threshold allows".to_owned(),
         StopCause::BadRecord => format!("a bad record was met: {}", fault.unwrap_or_default()),
