@@ -21,10 +21,22 @@ struct Attached {
     signalled: bool,
 }
 
-type Slot = Arc<Mutex<Option<Attached>>>;
+/// What a signal is about.
+#[derive(Default)]
+enum About {
+    /// The process: nothing has begun.
+    #[default]
+    Process,
+    /// A run whose folder is being made, and the signal that came meanwhile.
+    Beginning(Option<i32>),
+    Run(Attached),
+}
+
+type Slot = Arc<Mutex<About>>;
 
 /// Listens to signals. Before there is a run a signal ends the process as it would have without us; the first process
-/// of a container would otherwise not hear it at all.
+/// of a container would otherwise not hear it at all. One that comes while a run makes its files waits until they are
+/// made, which takes milliseconds: a folder holds the results of a run, or nothing.
 pub struct Signals {
     slot: Slot,
     hook: Handle,
@@ -40,24 +52,34 @@ impl Signals {
         let inner = Arc::clone(&slot);
         let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
             for signal in signals.forever() {
-                match inner.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-                    None => die(signal),
-                    Some(run) => heard(run, signal),
+                match &mut *inner.lock().unwrap_or_else(PoisonError::into_inner) {
+                    About::Beginning(waiting @ None) => *waiting = Some(signal),
+                    About::Process | About::Beginning(Some(_)) => die(signal),
+                    About::Run(run) => heard(run, signal),
                 }
             }
         })?;
         Ok(Signals { slot, hook, thread: Some(thread) })
     }
 
-    /// From now on signals are about this run.
+    /// From now on files are made: a signal waits for [`Signals::attach`].
+    pub(crate) fn hold(&self) {
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = About::Beginning(None);
+    }
+
+    /// From now on signals are about this run, one that waited first of all.
     pub(crate) fn attach(&self, shared: Arc<Shared>, screen: Arc<Screen>, output: OutputConfig) {
-        let run = Attached { shared, screen, output, signalled: false };
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+        let mut run = Attached { shared, screen, output, signalled: false };
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let About::Beginning(Some(signal)) = *slot {
+            heard(&mut run, signal);
+        }
+        *slot = About::Run(run);
     }
 
     /// The run is over, and so is its hold on the compute threads.
     pub(crate) fn detach(&self) {
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = About::Process;
     }
 }
 

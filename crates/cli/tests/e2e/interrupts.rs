@@ -126,6 +126,25 @@ fn a_signal_after_the_run_ends_the_making_of_what_was_never_sent() {
     assert!(!results.files().iter().any(|name| name.contains(".tmp")), "{:?}", results.files());
 }
 
+/// Between the making of its files and its first request a run has nothing to lose but a clean folder.
+#[test]
+fn a_signal_while_the_files_are_made_ends_the_run_with_all_of_them() {
+    let place = Place::new();
+    let flags = "--request-count 100000 --isl 16 --num-dataset-entries 10";
+    let live = Live::start(&mut place.profile("mock://?ttft=1ms&itl=0&tokens=2", flags));
+    let begun = place.path("out").join("logs/aiperf.log");
+    while !begun.exists() {
+        std::thread::yield_now();
+    }
+    live.signal(Signal::INT);
+    let ran = live.end();
+    assert!(matches!(ran.code, Some(0 | 1)), "{:?}: {}", ran.code, ran.err);
+    assert!(ran.err.contains("no more requests are sent"), "{}", ran.err);
+    let results = place.results();
+    results.assert_complete(true);
+    assert!(!results.files().iter().any(|name| name.contains(".tmp")), "{:?}", results.files());
+}
+
 /// A run that is killed ends without a word: nothing beside its records may be those of the run before.
 #[test]
 fn a_killed_run_leaves_no_file_of_the_run_before_it() {

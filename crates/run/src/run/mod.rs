@@ -65,6 +65,7 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     preflight::check_sources(sources, &targets).map_err(InputError::from)?;
     let wanted = connections::wanted(&config.phases, config.tuning.connection_limit);
     preflight::check(wanted, &targets, sources, descriptors).map_err(StartFailure::from)?;
+    signals.hold();
     let run = Run::prepare(&config, version, tokenizer, dataset, zero_ms, destination, making)?;
     let end = run.carry_out(signals);
     signals.detach();
