@@ -16,7 +16,7 @@ use aiperf_report::{FileNames, Level, Log, PhaseResults, WrittenFile, other_runs
 use aiperf_types::RequestRecord;
 use serde_json::{Map, Value};
 
-pub(crate) use ending::{interrupted_early, no_success, too_many_failed};
+pub(crate) use ending::{interrupted_early, no_success, too_few_to_judge, too_many_failed};
 pub(crate) use failures::Asked;
 pub(crate) use schedule::{moved_up, skipped};
 

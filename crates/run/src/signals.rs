@@ -19,6 +19,8 @@ struct Attached {
     screen: Arc<Screen>,
     output: OutputConfig,
     signalled: bool,
+    /// Nothing more is sent.
+    is_over: bool,
 }
 
 /// What a signal is about.
@@ -54,7 +56,12 @@ impl Signals {
             for signal in signals.forever() {
                 match &mut *inner.lock().unwrap_or_else(PoisonError::into_inner) {
                     About::Beginning(waiting @ None) => *waiting = Some(signal),
-                    About::Process | About::Beginning(Some(_)) => die(signal),
+                    About::Process => {
+                        let ended = "ended before the first request; nothing was written";
+                        Screen::stderr(false).lines(&format!("{}: {ended}", name(signal)));
+                        die(signal);
+                    }
+                    About::Beginning(Some(_)) => die(signal),
                     About::Run(run) => heard(run, signal),
                 }
             }
@@ -69,12 +76,19 @@ impl Signals {
 
     /// From now on signals are about this run, one that waited first of all.
     pub(crate) fn attach(&self, shared: Arc<Shared>, screen: Arc<Screen>, output: OutputConfig) {
-        let mut run = Attached { shared, screen, output, signalled: false };
+        let mut run = Attached { shared, screen, output, signalled: false, is_over: false };
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let About::Beginning(Some(signal)) = *slot {
             heard(&mut run, signal);
         }
         *slot = About::Run(run);
+    }
+
+    /// Every request is back: what is left is to write.
+    pub(crate) fn over(&self) {
+        if let About::Run(run) = &mut *self.slot.lock().unwrap_or_else(PoisonError::into_inner) {
+            run.is_over = true;
+        }
     }
 
     /// The run is over, and so is its hold on the compute threads.
@@ -105,14 +119,22 @@ fn heard(run: &mut Attached, signal: i32) {
     }
     // First of all: a terminal may take its time.
     run.shared.stop(StopCause::Interrupt);
-    let name = match signal {
+    let name = name(signal);
+    let now = if run.is_over {
+        "the run is over; inputs.json ends with what was made, the results are written"
+    } else {
+        "no more requests are sent; writing what was measured"
+    };
+    run.screen.lines(&format!("{name}: {now} (again: stop at once)"));
+}
+
+/// What a person calls it.
+fn name(signal: i32) -> &'static str {
+    match signal {
         SIGTERM => "SIGTERM",
         SIGHUP => "SIGHUP",
         _ => "Ctrl-C",
-    };
-    run.screen.lines(&format!(
-        "{name}: no more requests are sent; writing what was measured (again: stop at once)"
-    ));
+    }
 }
 
 /// Ends the process so that a shell sees it was this signal.

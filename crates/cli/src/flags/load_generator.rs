@@ -101,7 +101,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Number(SHARE),
     )
     .value("SHARE")
-    .help("Stop the run when more than this share of its requests has failed (0 to 1), those that --request-cancellation-rate broke off included"),
+    .help("Stop the run when more than this share of its requests has failed (0 to 1), those that --request-cancellation-rate broke off included; judged once 10 of them (with a higher --concurrency: that many) are back"),
     Flag::new(
         "--trajectory-start-min-ratio",
         &["--trajectory-start-min-ratio"],

@@ -83,6 +83,15 @@ fn passing_the_threshold_of_failures_ends_the_run_with_1_and_keeps_what_was_meas
     assert!(summary["incomplete_reason"].as_str().unwrap().contains("--failed-request-threshold"));
     assert!(mock.stats().requests >= 10, "judged after 10 records at the earliest");
     assert!(mock.stats().requests < 2000, "the run went on");
+    // A tenth request is needed to judge it: one says so instead of passing it in silence.
+    let failing = "mock://?plan=ok:http500&ttft=1ms&itl=0&tokens=2";
+    for (count, code) in [(9, 0), (10, 1)] {
+        let flags = format!("--failed-request-threshold 0.2 --request-count {count} --isl 16");
+        let ran = place.run(failing, &flags).with_code(code);
+        let said = "4 of 9 requests failed, more than --failed-request-threshold 0.2 allows, but it judges no run of fewer than \
+                    10 requests";
+        assert_eq!(ran.err.contains(said), count == 9, "{}", ran.err);
+    }
     // Below the threshold nothing happens.
     place.run(QUICK, "--failed-request-threshold 0.2 --request-count 20 --isl 16").with_code(0);
 }

@@ -4,6 +4,7 @@ use aiperf_clock::now;
 use rustix::process::Signal;
 
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 use crate::support::{Live, Mock, Place, aiperf};
@@ -117,6 +118,7 @@ fn a_signal_after_the_run_ends_the_making_of_what_was_never_sent() {
     live.await_err(" of 100000000 conversations are in inputs.json");
     live.signal(Signal::INT);
     let ran = live.end().with_code(0);
+    assert!(ran.err.contains("Ctrl-C: the run is over; inputs.json ends with what was made"), "{}", ran.err);
     assert!(ran.err.contains("inputs.json holds the first "), "{}", ran.err);
     let results = place.results();
     results.assert_complete(false);
@@ -124,6 +126,36 @@ fn a_signal_after_the_run_ends_the_making_of_what_was_never_sent() {
     assert!(ran.out.contains("inputs.json (incomplete: it ends after "), "{}", ran.out);
     assert!(results.json("inputs.json")["data"].as_array().unwrap().len() > 2);
     assert!(!results.files().iter().any(|name| name.contains(".tmp")), "{:?}", results.files());
+}
+
+/// While the data are read there is nothing to keep: the signal ends the process, as everybody expects, and says so.
+#[test]
+fn a_signal_while_the_data_are_read_ends_the_process_with_a_word() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        // A pipe that nobody writes into: reading waits.
+        std::fs::create_dir(place.path("words")).unwrap();
+        let pipe = place.path("words/tokenizer.json");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut command = aiperf();
+        command.current_dir(place.root());
+        command.args(["profile", "--model", "demo", "--url", "mock://", "--artifact-dir", "out"]);
+        let live = Live::start(command.arg("--tokenizer").arg(place.path("words")));
+        let begun = now();
+        let _writer = loop {
+            let mut options = std::fs::OpenOptions::new();
+            match options.write(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(&pipe) {
+                Ok(writer) => break writer,
+                Err(error) => assert!(now().saturating_since(begun) < 60_000_000_000, "nobody reads it: {error}"),
+            }
+            std::thread::yield_now();
+        };
+        live.signal(signal);
+        let ran = live.end();
+        assert_eq!(ran.code, None, "it ended by the signal: {}", ran.err);
+        assert!(ran.err.contains("ended before the first request; nothing was written"), "{}", ran.err);
+        assert!(place.is_untouched());
+    }
 }
 
 /// Between the making of its files and its first request a run has nothing to lose but a clean folder.

@@ -6,6 +6,8 @@ use aiperf_report::PhaseResults;
 
 use super::failures::{Asked, failures};
 
+use crate::compute::Threshold;
+
 /// What is said of a run that its failures ended.
 pub(crate) fn too_many_failed(summary: &Summary, threshold: f64) -> String {
     let (failed, all) = (summary.failed_count, summary.record_count());
@@ -17,6 +19,18 @@ pub(crate) fn too_many_failed(summary: &Summary, threshold: f64) -> String {
         "{failed} of {all} requests failed{on_purpose}: --failed-request-threshold {threshold} was passed, which ended the \
          run (exit code 1)"
     )
+}
+
+/// What is said of a run whose failures were too many and its requests too few to be judged.
+pub(crate) fn too_few_to_judge(summary: &Summary, threshold: Threshold) -> Option<String> {
+    let (failed, all) = (summary.failed_count, summary.record_count());
+    let Threshold { share, least } = threshold;
+    (all < least && failed as f64 / all as f64 > share).then(|| {
+        format!(
+            "{failed} of {all} requests failed, more than --failed-request-threshold {share} allows, but it judges no run of \
+             fewer than {least} requests: send more of them"
+        )
+    })
 }
 
 /// What is said of a run that was interrupted before anything was measured.
@@ -148,5 +162,8 @@ mod tests {
         let said = "16 of 23 requests failed, 15 of them broken off by --request-cancellation-rate: --failed-request-threshold";
         assert!(text.starts_with(said), "{text}");
         assert!(too_many_failed(&summary(0), 0.3).starts_with("16 of 23 requests failed: --failed"));
+        let judged = |share, least| too_few_to_judge(&summary(0), Threshold { share, least });
+        assert_eq!((judged(0.3, 23), judged(0.8, 24)), (None, None));
+        assert!(judged(0.3, 24).unwrap().contains("--failed-request-threshold 0.3 allows, but it judges no run of fewer"));
     }
 }

@@ -113,6 +113,12 @@ impl Run<'_> {
         {
             log.error("run", &notes::too_many_failed(&phase.summary, threshold));
         }
+        if stopped.is_none()
+            && let (Some(phase), Some(threshold)) = (run_results.profiling(), shared.threshold)
+            && let Some(said) = notes::too_few_to_judge(&phase.summary, threshold)
+        {
+            log.warning("run", &said);
+        }
         if run_results.profiling().is_none() && stopped == Some(StopCause::Interrupt) {
             log.error("run", notes::interrupted_early(run_results.warmup().is_some()));
         } else if successes == 0 {

@@ -242,6 +242,7 @@ impl Run<'_> {
         }
         drop(sampled);
         monitor.position().processing();
+        signals.over();
         Ok(self.finish(&outcomes, &mut monitor))
     }
 
