@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use aiperf_report::{Patience, Screen, escaped};
+use aiperf_report::{Patience, Screen, Waiting, escaped};
 
 use crate::exit::ExitStatus;
 
@@ -32,6 +32,11 @@ pub(crate) fn ended(status: ExitStatus) -> ExitStatus {
 /// Tells on stderr how far a command is, once it has taken a second.
 pub(crate) fn patience() -> Patience {
     Patience::new(Arc::new(Screen::stderr(true)))
+}
+
+/// The same for work that cannot tell how far it is: `what` and the seconds so far.
+pub(crate) fn waiting(what: &str) -> Waiting {
+    Waiting::new(Arc::new(Screen::stderr(true)), what.to_owned())
 }
 
 /// Writes to stderr.

@@ -19,6 +19,7 @@ mod sink;
 mod stale;
 mod style;
 mod text;
+mod waiting;
 
 pub use export::{ExportFailure, export_all, exports};
 pub use files::{AtomicFile, file_id, remedy, temporary_name, write_atomic};
@@ -33,3 +34,4 @@ pub use sink::{FLUSH_INTERVAL_NS, RecordSink, SinkError, SinkSummary};
 pub use stale::{files_of_run, other_runs, prepare_dir, remove_unfinished};
 pub use style::{Palette, Style, is_capable_terminal};
 pub use text::escaped;
+pub use waiting::Waiting;

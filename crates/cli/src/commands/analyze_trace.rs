@@ -89,10 +89,12 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
     }
     let refused = if format(found).takes("--isl-block-size") { blocks_fault(file.clone()) } else { None };
     let survey = Survey::figures();
+    let reading = print::waiting("reading");
     let dataset = input::survey(file, &survey);
     if let Ok(dataset) = &dataset {
         dataset.wait_for(u64::MAX);
     }
+    drop(reading);
     if let (Some(fault), count) = (survey.faults().0.first(), survey.faults().1) {
         let failure = failed_at(fault);
         let more = if count > 1 { format!(" (and {} more)", count - 1) } else { String::new() };
@@ -107,8 +109,10 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
         print::err(&format!("warning: {}\n", redact_text(&named.told(&note.to_string()))));
     }
     let block_size = asked.or(format(found).block_size);
+    let analyzing = print::waiting("analyzing");
     let analysis = analyze(dataset.as_ref(), found, block_size, tokenizer.as_ref())
         .map_err(|error| failed_at(&error))?;
+    drop(analyzing);
     let as_json = || {
         let mut report = to_json(&analysis);
         if let Some(provenance) = named.provenance(Some(found)) {

@@ -111,6 +111,7 @@ impl Asked {
             let survey = Survey::new(self.most);
             let format = file.format;
             found = Some(format);
+            let _reading = print::waiting("reading");
             let opened = input::survey(file, &survey);
             validate(opened.as_deref(), &survey, format, self.most, path.is_dir())
         });

@@ -20,7 +20,7 @@ pub(super) const FLAGS: &[Flag] = &[
     .value("N")
     .default("100")
     .shown_default("--num-conversations, else --request-count, else 100")
-    .help("Conversations to generate; with a file, to read"),
+    .help("Conversations to generate; with a file, to read. All of them are written to inputs.json, sent or not"),
     Flag::new(
         "--conversation-turn-mean",
         &["--conversation-turn-mean", "--session-turns-mean"],

@@ -336,9 +336,14 @@ fn a_run_that_ends_before_its_file_is_read_tells_of_the_whole_file() {
         assert_eq!(results.summary()["is_complete"], bad.is_none());
         if let Some(bad) = bad {
             assert!(ran.err.contains(&format!("d.jsonl:{bad}: ")), "{}", ran.err);
-            let cut = format!("inputs.json holds the first {held} conversations: a bad record comes after them");
+            let cut =
+                format!("inputs.json holds the first {held} conversations: a bad record comes after them");
             assert!(ran.err.contains(&cut), "{}", ran.err);
-            assert!(ran.out.contains(&format!("(incomplete: it ends after {held} conversations)")), "{}", ran.out);
+            assert!(
+                ran.out.contains(&format!("(incomplete: it ends after {held} conversations)")),
+                "{}",
+                ran.out
+            );
         }
     }
 }

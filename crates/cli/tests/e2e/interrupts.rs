@@ -4,7 +4,6 @@ use aiperf_clock::now;
 use rustix::process::Signal;
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
 use crate::support::{Live, Mock, Place, aiperf};
@@ -139,17 +138,19 @@ fn a_signal_while_the_data_are_read_ends_the_process_with_a_word() {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let mut command = aiperf();
         command.current_dir(place.root());
-        command.args(["profile", "--model", "demo", "--url", "mock://", "--artifact-dir", "out"]);
+        command.args([
+            "profile",
+            "--model",
+            "demo",
+            "--url",
+            "mock://",
+            "--artifact-dir",
+            "out",
+            "--ui",
+            "simple",
+        ]);
         let live = Live::start(command.arg("--tokenizer").arg(place.path("words")));
-        let begun = now();
-        let _writer = loop {
-            let mut options = std::fs::OpenOptions::new();
-            match options.write(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(&pipe) {
-                Ok(writer) => break writer,
-                Err(error) => assert!(now().saturating_since(begun) < 60_000_000_000, "nobody reads it: {error}"),
-            }
-            std::thread::yield_now();
-        };
+        live.await_err("opening the tokenizer: ");
         live.signal(signal);
         let ran = live.end();
         assert_eq!(ran.code, None, "it ended by the signal: {}", ran.err);

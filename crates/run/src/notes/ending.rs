@@ -164,6 +164,10 @@ mod tests {
         assert!(too_many_failed(&summary(0), 0.3).starts_with("16 of 23 requests failed: --failed"));
         let judged = |share, least| too_few_to_judge(&summary(0), Threshold { share, least });
         assert_eq!((judged(0.3, 23), judged(0.8, 24)), (None, None));
-        assert!(judged(0.3, 24).unwrap().contains("--failed-request-threshold 0.3 allows, but it judges no run of fewer"));
+        assert!(
+            judged(0.3, 24)
+                .unwrap()
+                .contains("--failed-request-threshold 0.3 allows, but it judges no run of fewer")
+        );
     }
 }

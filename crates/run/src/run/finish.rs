@@ -56,7 +56,8 @@ impl Run<'_> {
             phases.push(phase);
         }
         let patience = (config.runtime.ui != Ui::None).then(|| Patience::new(screen));
-        let Closed { written, mut failures, has_cut_inputs } = close_files(&shared, dataset.as_ref(), patience);
+        let Closed { written, mut failures, has_cut_inputs } =
+            close_files(&shared, dataset.as_ref(), patience);
         let is_signed = [
             ("Inputs JSON", shared.inputs.as_ref().is_some_and(Inputs::is_signed)),
             ("Raw Records", shared.raw_is_signed.load(Ordering::Relaxed)),
@@ -124,8 +125,7 @@ impl Run<'_> {
         } else if successes == 0 {
             log.error("run", &notes::no_success(run_results.profiling(), &notes::Asked::of(config)));
         }
-        let aborted =
-            fault.is_some() || matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
+        let aborted = fault.is_some() || matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
         let end = if successes == 0 || aborted || !failures.is_empty() {
             RunEnd::Failed
         } else if suspect {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use aiperf_clock::Anchor;
-use aiperf_config::{CacheBust, DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource};
+use aiperf_config::{CacheBust, DatasetSource, LoadMode, PhaseConfig, RunConfig, TokenizerSource, Ui};
 use aiperf_dataset::{Dataset, DatasetError, OpenContext, Sampler, Stop};
 use aiperf_load::{Control, CpuClock, Engine, PhaseRun, Source, preflight, schedule};
 use aiperf_metrics::Context;
 use aiperf_mock_server::Server;
-use aiperf_report::{Log, Redactor, Screen};
+use aiperf_report::{Log, Redactor, Screen, Waiting};
 use aiperf_tokenize::seed::stream;
 use aiperf_tokenize::{OpenOptions, Tokenizer};
 
@@ -46,12 +46,16 @@ pub enum RunEnd {
 pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Result<RunEnd, RunError> {
     // The anchor comes first: every wall-clock figure hangs on it.
     Anchor::process();
+    let opening = waiting(&config, "opening the tokenizer".to_owned());
     let tokenizer = open_tokenizer(&config)?;
+    drop(opening);
     if let Some(revision) = tokenizer.as_ref().and_then(Tokenizer::revision) {
         config.note_tokenizer_revision(revision);
     }
     let making = Stop::default();
+    let reading = waiting(&config, format!("reading {}", data_name(&config)));
     let dataset = open_dataset(&config, tokenizer.as_ref(), &making)?;
+    drop(reading);
     let zero_ms = settle_schedule(&mut config, dataset.as_ref())?;
     config.note_conversations(dataset.len().known());
     if config.dataset.public.is_some() {
@@ -70,6 +74,22 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     let end = run.carry_out(signals);
     signals.detach();
     end
+}
+
+/// Says that `what` is waited for, as long as it is held, where anything is to be said.
+fn waiting(config: &RunConfig, what: String) -> Option<Waiting> {
+    (config.runtime.ui != Ui::None).then(|| Waiting::new(Arc::new(Screen::stderr(config.tuning.color)), what))
+}
+
+/// What a person calls the data of a run.
+fn data_name(config: &RunConfig) -> String {
+    match (&config.dataset.public, &config.dataset.source) {
+        (Some(public), _) => public.name.to_owned(),
+        (None, DatasetSource::File(file)) => {
+            file.path.file_name().map_or("the data".into(), |name| name.display().to_string())
+        }
+        (None, DatasetSource::Synthetic(_) | DatasetSource::Stored(_)) => "the data".to_owned(),
+    }
 }
 
 /// Whether a run counts or makes tokens itself.
