@@ -266,7 +266,9 @@ fn the_first_record_tells_the_format_where_none_is_declared() {
         assert_eq!(shown["fixed_schedule"], schedule == "yes");
     }
     let said = resolved(&["--first-record"], "odd.jsonl");
-    assert!(said.contains("not known: the first bytes fit no format"), "{said}");
+    assert!(said.contains("not known: the first bytes fit no format: "), "{said}");
+    assert!(said.contains(&format!("{}: no dataset type fits", url("odd.jsonl"))), "{said}");
+    assert!(said.contains("--custom-dataset-type"), "{said}");
     let said = resolved(&["--first-record"], "x.parquet");
     assert!(
         said.contains("fixed schedule   no\n"),

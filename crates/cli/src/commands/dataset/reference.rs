@@ -125,15 +125,18 @@ pub(super) fn text(
         }
         line("from here", &crate::quote::joined(&words));
     }
+    let unknown = looked.map(|first| match &first.fault {
+        Some(fault) => format!("not known: the first bytes fit no format: {fault}"),
+        None => "not known: the first bytes fit no format; name it with --custom-dataset-type".to_owned(),
+    });
     line(
         "fixed schedule",
         match scheduled {
             Some(true) => "yes",
             Some(false) => "no",
-            None if looked.is_some() => {
-                "not known: the first bytes fit no format; name it with --custom-dataset-type"
+            None => {
+                unknown.as_deref().unwrap_or("not known before the first record is read (--first-record)")
             }
-            None => "not known before the first record is read (--first-record)",
         },
     );
     out
