@@ -185,7 +185,11 @@ impl Client {
         }
         let response = self.http.send(request, self.patience().headers).await?;
         if response.status().is_success() {
-            return if is_page(response.headers()) { Err(a_page(ask).into()) } else { Ok(Ok(response)) };
+            // Some stores call everything but objects that, too; a listing that is none is told by its reader.
+            return match ask.key {
+                Some(key) if is_page(response.headers()) => Err(a_page(ask.bucket, key).into()),
+                _ => Ok(Ok(response)),
+            };
         }
         let (status, headers) = (response.status(), response.headers().clone());
         let body = Body::new(response, 0, None).small(1 << 16).await.ok().flatten().unwrap_or_default();
@@ -227,13 +231,9 @@ fn is_page(headers: &HeaderMap) -> bool {
         })
 }
 
-fn a_page(ask: &Ask<'_>) -> Problem {
+fn a_page(bucket: &str, key: &str) -> Problem {
     Problem::Unexpected {
-        what: format!(
-            "with an HTML page to a question about s3://{}/{}",
-            ask.bucket,
-            ask.key.unwrap_or_default()
-        ),
+        what: format!("with an HTML page to a question about s3://{bucket}/{key}"),
         fix: "Check AWS_ENDPOINT_URL_S3 (or AWS_ENDPOINT_URL, or the profile's endpoint_url): the console of a store has \
               another port than its API; and whether a proxy answers in the place of the store"
             .into(),
