@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use aiperf_clock::{format_log, now, wall};
@@ -90,12 +91,22 @@ struct Inner {
     redactor: Redactor,
     file: Option<Mutex<File>>,
     path: Option<PathBuf>,
+    has_gaps: AtomicBool,
 }
 
 impl Log {
     /// Lines from `threshold` on, on the screen only.
     pub fn on_screen(threshold: Level, screen: Arc<Screen>, redactor: Redactor) -> Log {
-        Log { inner: Arc::new(Inner { threshold, screen, redactor, file: None, path: None }) }
+        Log {
+            inner: Arc::new(Inner {
+                threshold,
+                screen,
+                redactor,
+                file: None,
+                path: None,
+                has_gaps: AtomicBool::new(false),
+            }),
+        }
     }
 
     /// Lines from `threshold` on, on the screen and in `logs/aiperf.log` below `dir`, which starts empty.
@@ -105,12 +116,26 @@ impl Log {
             fs::create_dir_all(folder)?;
         }
         let file = Some(Mutex::new(File::create(&path)?));
-        Ok(Log { inner: Arc::new(Inner { threshold, screen, redactor, file, path: Some(path) }) })
+        Ok(Log {
+            inner: Arc::new(Inner {
+                threshold,
+                screen,
+                redactor,
+                file,
+                path: Some(path),
+                has_gaps: AtomicBool::new(false),
+            }),
+        })
     }
 
     /// The file, when there is one.
     pub fn path(&self) -> Option<&Path> {
         self.inner.path.as_deref()
+    }
+
+    /// Whether a line could not be written to the file.
+    pub fn has_gaps(&self) -> bool {
+        self.inner.has_gaps.load(Ordering::Relaxed)
     }
 
     /// Whether lines of this level are written; ask before making an expensive text.
@@ -131,7 +156,9 @@ impl Log {
         if let Some(file) = &self.inner.file {
             let line = format!("{at} - {name} - {} - {text}\n", level.name());
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = file.write_all(line.as_bytes());
+            if file.write_all(line.as_bytes()).is_err() {
+                self.inner.has_gaps.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -196,6 +223,18 @@ mod tests {
         assert_eq!(&file[23..], " - load - INFO - key <redacted> at https://<redacted>@h/x second");
         assert_eq!(&file[10..11], " ");
         assert_eq!(log.path(), Some(dir.path().join("logs/aiperf.log").as_path()));
+    }
+
+    #[test]
+    fn lines_that_a_full_disk_does_not_take_are_known_to_be_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("logs")).unwrap();
+        std::os::unix::fs::symlink("/dev/full", dir.path().join(LOG_FILE)).unwrap();
+        let screen = Arc::new(Memory::default().screen(false));
+        let log = Log::open(dir.path(), Level::Info, screen, Redactor::of([])).unwrap();
+        assert!(!log.has_gaps());
+        log.info("load", "a line");
+        assert!(log.has_gaps());
     }
 
     #[test]

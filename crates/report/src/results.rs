@@ -94,6 +94,8 @@ pub struct RunResults<'run> {
     pub has_partial_file: bool,
     /// The log, when there is one.
     pub log_file: Option<PathBuf>,
+    /// Lines of the log could not be written to it.
+    pub has_log_gaps: bool,
 }
 
 impl RunResults<'_> {

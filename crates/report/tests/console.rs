@@ -426,6 +426,9 @@ fn the_tail_lists_every_file_by_its_absolute_path() {
     run.written[1].ends_after = Some((101, "records"));
     let text = console::tail(&run, WIDTH, Palette::plain());
     assert!(text.contains("/out/profile_export.jsonl (incomplete: it ends after 101 records)\n"), "{text}");
+    run.has_log_gaps = true;
+    let text = console::tail(&run, WIDTH, Palette::plain());
+    assert!(text.ends_with("logs/aiperf.log (incomplete: lines of it could not be written)\n"), "{text}");
     run.was_cancelled = true;
     let text = console::tail(&run, WIDTH, Palette::plain());
     assert!(

@@ -27,13 +27,17 @@ pub fn tail(results: &RunResults<'_>, width: usize, palette: Palette) -> String 
         };
         let _ = writeln!(out, "Benchmark Duration: {} sec{early}", with_thousands(seconds));
     }
-    let log = results.log_file.as_deref().map(|path| ("Log File", path, None));
-    let files = results.written.iter().map(|file| (file.label, file.path.as_path(), file.ends_after));
-    for (label, path, ends_after) in files.chain(log) {
-        let style = if ends_after.is_some() { Style::Yellow } else { Style::Green };
+    let gaps = || "lines of it could not be written".to_owned();
+    let log = results.log_file.as_deref().map(|path| ("Log File", path, results.has_log_gaps.then(gaps)));
+    let files = results.written.iter().map(|file| {
+        let ends = file.ends_after.map(|(count, things)| format!("it ends after {count} {things}"));
+        (file.label, file.path.as_path(), ends)
+    });
+    for (label, path, lacks) in files.chain(log) {
+        let style = if lacks.is_some() { Style::Yellow } else { Style::Green };
         let _ = write!(out, "{}: {}", palette.paint(style, label), absolute(path));
-        if let Some((count, things)) = ends_after {
-            let _ = write!(out, " (incomplete: it ends after {count} {things})");
+        if let Some(lacks) = lacks {
+            let _ = write!(out, " (incomplete: {lacks})");
         }
         out.push('\n');
     }

@@ -206,6 +206,7 @@ pub(crate) fn results(config: &RunConfig, phases: Vec<PhaseResults>) -> RunResul
         written: Vec::new(),
         has_partial_file: false,
         log_file: None,
+        has_log_gaps: false,
     }
 }
 

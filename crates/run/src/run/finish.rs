@@ -83,6 +83,7 @@ impl Run<'_> {
             has_partial_file: has_cut_inputs || !failures.is_empty(),
             // It may have been deleted during the run.
             log_file: log.path().filter(|path| path.exists()).map(Path::to_path_buf),
+            has_log_gaps: log.has_gaps(),
         };
         failures.extend(export_all(&mut run_results).iter().map(ToString::to_string));
         notes::say(&log, &dataset.late_notes());
