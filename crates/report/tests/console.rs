@@ -290,6 +290,16 @@ fn one_line_says_what_the_tables_are_about() {
         ),
         "{line}"
     );
+    // Unlike the lateness below.
+    let text = reported(
+        |run| {
+            let facts = DeliveryFacts { initial_fill_ns: Some(1_000), ..facts(LoadMode::Concurrency) };
+            let delivery = LoadDelivery { verdict: Verdict::Valid, reasons: Vec::new(), facts };
+            run.phases[0].load_delivery = Some(delivery);
+        },
+        WIDTH,
+    );
+    assert!(text.contains("send lag p99 0.11 ms\n(with the first fill)\n"), "{text}");
 }
 
 #[test]

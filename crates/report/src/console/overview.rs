@@ -44,7 +44,11 @@ pub(super) fn line(results: &RunResults<'_>, width: usize, _palette: Palette, ou
         count(phase.in_flight_cancelled_count),
     ));
     if let Some(lag) = &summary.send_lag {
-        parts.push(format!("send lag p99 {} ms", with_thousands(lag.p99)));
+        // Lateness, further below, leaves the first fill of a closed loop out.
+        let has_first_fill =
+            phase.load_delivery.as_ref().is_some_and(|delivery| delivery.facts.initial_fill_ns.is_some());
+        let first_fill = if has_first_fill { " (with the first fill)" } else { "" };
+        parts.push(format!("send lag p99 {} ms{first_fill}", with_thousands(lag.p99)));
     }
     let mut lines = vec![parts.join(" | ")];
     if let Target::Mock(url) = &results.config.endpoint.target {
