@@ -85,10 +85,11 @@ pub(super) fn failures(groups: &[ErrorGroup], asked: &Asked<'_>) -> Option<Strin
     Some(format!("{of_them} failed with {code}{}{why}{inner}", error.kind))
 }
 
-/// Whether a failure is that of a status line; errors within an answer have a class of their own.
+/// Whether a failure is that of a status line, whose phrase has several words mostly and need not be the standard one;
+/// errors within an answer have the name of a class.
 fn is_status(error: &RequestError) -> bool {
     let standard = error.code.and_then(|code| u16::try_from(code).ok()).and_then(standard_phrase);
-    error.retry_after.is_some() || standard == Some(error.kind.as_str())
+    error.retry_after.is_some() || error.kind.contains(' ') || standard == Some(error.kind.as_str())
 }
 
 /// Characters of a message that the last line repeats.
@@ -255,8 +256,11 @@ mod tests {
         let text = said(busy(429, "Too Many Requests", Some("7")), &asked(&phase, &endpoint));
         assert_eq!(text, "the server turns requests away (Retry-After: 7): wait, or lower --concurrency");
         phase.concurrency = Some(1);
-        let text = said(busy(503, "Service Unavailable", None), &asked(&phase, &endpoint));
-        assert_eq!(text, "the server is not ready, or has too much to do: wait");
+        // The latter is what nginx says.
+        for phrase in ["Service Unavailable", "Service Temporarily Unavailable"] {
+            let text = said(busy(503, phrase, None), &asked(&phase, &endpoint));
+            assert_eq!(text, "the server is not ready, or has too much to do: wait");
+        }
         phase.mode = LoadMode::Rate { rate: 1.0, arrival: Arrival::Constant };
         phase.concurrency = None;
         let text = said(busy(503, "Busy", Some("1")), &asked(&phase, &endpoint));
