@@ -105,16 +105,13 @@ fn quoted(text: &str) -> String {
     if !text.contains(is_unseen) {
         return format!("'{}'", text.replace('\'', r"'\''"));
     }
-    let mut out = String::from("$'");
-    for c in text.chars() {
-        match c {
-            '\'' | '\\' => out.extend(['\\', c]),
-            c if is_unseen(c) && c.is_ascii() => out += &format!("\\x{:02x}", u32::from(c)),
-            c if is_unseen(c) => out += &format!("\\u{:04x}", u32::from(c)),
-            c => out.push(c),
-        }
-    }
-    out + "'"
+    let escape = |c: char| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if is_unseen(c) && c.is_ascii() => format!("\\x{:02x}", u32::from(c)),
+        c if is_unseen(c) => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    format!("$'{}'", text.chars().map(escape).collect::<String>())
 }
 
 fn plain_or_quoted(text: &str) -> Cow<'_, str> {
@@ -162,6 +159,11 @@ mod tests {
                 String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect();
             assert_eq!(read, [text, "--name", text], "{written}");
         }
+    }
+
+    #[test]
+    fn what_would_act_on_a_terminal_is_escaped_as_a_shell_reads_it() {
+        assert_eq!(line(&["--model", "it's\\\u{1b}[31m\u{9b}"]), r"aiperf --model $'it\'s\\\x1b[31m\u009b'");
     }
 
     #[test]

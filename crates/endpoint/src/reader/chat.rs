@@ -143,9 +143,9 @@ fn take_thought(state: &mut State, thought: &[u8], number: u64) -> Scan<bool> {
         scanner.items(|scanner, _| {
             scanner.members(|scanner, key| {
                 if key == b"text" {
-                    take(scanner.text()?)
+                    take(scanner.text()?);
                 } else {
-                    scanner.skip()?
+                    scanner.skip()?;
                 }
                 Ok(())
             })?;
