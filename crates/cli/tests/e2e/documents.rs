@@ -110,6 +110,8 @@ fn help_of_all_commands(path: &mut Vec<String>) -> String {
         .map_or("", |(_, list)| list.split("\n\n").next().unwrap())
         .lines()
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        // It takes the name of a command, and no flags.
+        .filter(|command| command != "help")
         .collect();
     for command in below {
         path.push(command);
