@@ -17,5 +17,6 @@ mod proxies;
 mod public_datasets;
 mod public_sets;
 mod publish;
+mod publish_suggestions;
 mod runs;
 mod tokenizers;

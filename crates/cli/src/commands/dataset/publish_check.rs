@@ -3,6 +3,7 @@
 mod data;
 mod finding;
 mod suggestion;
+mod texts;
 
 use std::path::Path;
 
@@ -128,7 +129,7 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         found.retain(|finding| !checked.findings.contains(finding));
         checked.findings.append(&mut found);
         let says = |start: &str| checked.findings.iter().any(|finding| finding.message.starts_with(start));
-        if says(data::FIRST_RECORDS) {
+        if says(texts::FIRST_RECORDS) {
             checked.unchecked.push("what follows the first 1,000 records (--all reads it)".into());
         }
         if says(data::LINK) {
@@ -140,7 +141,7 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         let mut found = Vec::new();
         let mut files = data::files_below(directory);
         files.retain(|path| !path.file_name().and_then(|name| name.to_str()).is_none_or(is_skipped));
-        data::texts(directory, &files, all, &mut found);
+        texts::texts(directory, &files, all, &mut found);
         found.retain(|finding| !checked.findings.contains(finding));
         checked.findings.append(&mut found);
         if is_blank(&directory.join(MANIFEST)) {
