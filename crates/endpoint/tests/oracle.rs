@@ -97,10 +97,19 @@ fn answer() -> impl Strategy<Value = String> {
         Just(("tool_calls", r#"[{"function":{"name":"n"}},{"function":{"name":""}},3]"#.to_owned())),
         Just(("function_call", r#"{"name":"g","arguments":"()"}"#.to_owned())),
     ];
+    let part = prop_oneof![
+        string().prop_map(|text| format!(r#"{{"type":"text","text":{text}}}"#)),
+        string().prop_map(|text| format!(r#"{{"refusal":{text},"text":null}}"#)),
+        string().prop_map(|text| format!(r#"{{"thinking":{text}}}"#)),
+        string().prop_map(|text| format!(r#"{{"thinking":[{{"text":{text}}},2,{{"x":"y"}}]}}"#)),
+        json(),
+    ];
+    let parts = prop::collection::vec(part, 0..4);
+    let parts = parts.prop_map(|parts| ("content", format!("[{}]", parts.join(","))));
     let delta = prop::collection::vec(
         prop_oneof![
             3 => field("content"), 1 => field("reasoning_content"), 1 => field("reasoning"), 1 => field("refusal"),
-            1 => field("tool_calls"), 1 => calls, 1 => field("x"),
+            1 => field("tool_calls"), 1 => calls, 1 => parts, 1 => field("x"),
         ],
         0..4,
     );
@@ -177,6 +186,13 @@ fn filled<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
+/// A text, or the texts of a list of parts.
+fn thoughts(value: Option<&Value>) -> String {
+    let Some(value) = value else { return String::new() };
+    let parts = value.as_array().into_iter().flatten().filter_map(|part| filled(part, "text"));
+    value.as_str().into_iter().chain(parts).collect()
+}
+
 fn count(value: Option<&Value>) -> Option<u64> {
     let value = value?;
     value.as_u64().or_else(|| {
@@ -222,16 +238,24 @@ fn by_tree(json: &str, kind: EndpointKind) -> Says {
             says.finish_reason = Some(reason.to_owned());
         }
         let mut text = String::new();
-        let (mut thought, mut called) = (None, false);
+        let (mut thinks, mut called) = (false, false);
         if kind == EndpointKind::Chat {
             let delta = [choice.get("delta"), choice.get("message")]
                 .into_iter()
                 .flatten()
                 .find(|delta| delta.is_object());
             let Some(delta) = delta else { continue };
-            thought = filled(delta, "reasoning_content").or(filled(delta, "reasoning"));
+            let thought = filled(delta, "reasoning_content").or(filled(delta, "reasoning"));
+            thinks = thought.is_some();
             says.reasoning.push_str(thought.unwrap_or_default());
             text.push_str(filled(delta, "content").unwrap_or_default());
+            for part in delta.get("content").and_then(Value::as_array).into_iter().flatten() {
+                let thoughts = thoughts(part.get("thinking"));
+                thinks |= !thoughts.is_empty();
+                says.reasoning.push_str(&thoughts);
+                text.push_str(filled(part, "text").unwrap_or_default());
+                text.push_str(filled(part, "refusal").unwrap_or_default());
+            }
             text.push_str(filled(delta, "refusal").unwrap_or_default());
             let length = text.len();
             let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
@@ -246,7 +270,7 @@ fn by_tree(json: &str, kind: EndpointKind) -> Says {
         } else {
             text.push_str(filled(choice, "text").unwrap_or_default());
         }
-        let channel = match (thought.is_some(), called, text.is_empty()) {
+        let channel = match (thinks, called, text.is_empty()) {
             (true, _, true) => Some(Channel::Reasoning),
             (true, _, false) => Some(Channel::ReasoningAndText),
             (false, true, _) => Some(Channel::ToolCall),

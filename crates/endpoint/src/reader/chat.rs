@@ -73,9 +73,11 @@ fn take_mixed(
     let (mut thinks, mut said) = (thought.is_some(), content.is_some());
     if let Some(content) = content {
         state.say(content, number);
-    } else if let Some(parts) = delta.parts {
+    } else if let (None, Some(parts)) = (delta.content, delta.parts) {
         // The chunk was validated: this cannot fail.
-        let _valid = take_parts(state, parts, number, &mut thinks, &mut said);
+        let (more_thoughts, more_said) = take_parts(state, parts, number).unwrap_or_default();
+        thinks |= more_thoughts;
+        said |= more_said;
     }
     if let Some(refusal) = delta.refusal.filter(|text| !text.is_empty()) {
         state.say(refusal, number);
@@ -98,33 +100,30 @@ fn take_mixed(
 }
 
 /// Texts of a `content` that is a list: `{"type": "text", "text"}`, a refusal, or a thought, which is a text or a list
-/// itself. Notes whether there were thoughts, and other texts.
-fn take_parts(
-    state: &mut State,
-    parts: &[u8],
-    number: u64,
-    thinks: &mut bool,
-    said: &mut bool,
-) -> Scan<bool> {
+/// itself. Whether there were thoughts, and whether other texts.
+fn take_parts(state: &mut State, parts: &[u8], number: u64) -> Scan<(bool, bool)> {
+    let (mut thinks, mut said) = (false, false);
     Scanner::new(parts).items(|scanner, _| {
+        let (mut thought, mut text, mut refusal) = (None, None, None);
         scanner.members(|scanner, key| {
             match key {
-                b"text" | b"refusal" => {
-                    if let Some(text) = scanner.text()?.filter(|text| !text.is_empty()) {
-                        state.say(text, number);
-                        *said = true;
-                    }
-                }
-                b"thinking" => {
-                    let thought = scanner.span()?;
-                    *thinks |= take_thought(state, thought, number)?;
-                }
+                b"thinking" => thought = Some(scanner.span()?),
+                b"text" => text = scanner.text()?,
+                b"refusal" => refusal = scanner.text()?,
                 _ => scanner.skip()?,
             }
             Ok(())
         })?;
+        if let Some(thought) = thought {
+            thinks |= take_thought(state, thought, number)?;
+        }
+        for text in [text, refusal].into_iter().flatten().filter(|text| !text.is_empty()) {
+            state.say(text, number);
+            said = true;
+        }
         Ok(())
-    })
+    })?;
+    Ok((thinks, said))
 }
 
 /// The text of a thought, or those of its parts; whether there was any.
@@ -139,19 +138,20 @@ fn take_thought(state: &mut State, thought: &[u8], number: u64) -> Scan<bool> {
     let mut scanner = Scanner::new(thought);
     if scanner.peek() == Some(b'"') {
         take(scanner.text()?);
-    } else {
-        scanner.items(|scanner, _| {
-            scanner.members(|scanner, key| {
-                if key == b"text" {
-                    take(scanner.text()?);
-                } else {
-                    scanner.skip()?;
-                }
-                Ok(())
-            })?;
+        return Ok(any);
+    }
+    scanner.items(|scanner, _| {
+        let mut text = None;
+        scanner.members(|scanner, key| {
+            match key {
+                b"text" => text = scanner.text()?,
+                _ => scanner.skip()?,
+            }
             Ok(())
         })?;
-    }
+        take(text);
+        Ok(())
+    })?;
     Ok(any)
 }
 
