@@ -56,3 +56,15 @@ fn a_proxy_that_asks_for_credentials_is_not_taken_for_the_server() {
         );
     }
 }
+
+/// What reads the requests may answer them.
+#[test]
+fn a_refusal_that_may_come_from_the_proxy_is_not_laid_to_the_server_alone() {
+    let proxy = Echo::start(|_| http("401 Unauthorized", "", ""));
+    let ran = through("http_proxy", &format!("127.0.0.1:{}", proxy.port)).with_code(1);
+    let last = ran.err.lines().find(|line| line.contains("no request succeeded")).unwrap();
+    assert!(last.contains("the server, or the proxy of http_proxy, asks for credentials"), "{last}");
+    let ran = through("https_proxy", &format!("127.0.0.1:{}", proxy.port)).with_code(1);
+    let last = ran.err.lines().find(|line| line.contains("no request succeeded")).unwrap();
+    assert!(last.contains("the proxy, and not the server, asks for credentials"), "{last}");
+}
