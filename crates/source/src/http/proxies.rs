@@ -27,7 +27,8 @@ impl Proxies {
                 return Err(Problem::Setting {
                     name,
                     value: "<redacted>".into(),
-                    rule: "it must be [http://][USER:PASSWORD@]HOST[:PORT]; in a password a space is %20, an @ %40",
+                    rule: "it must be http://HOST:PORT, with USER:PASSWORD@ before HOST where the proxy asks for them; in a \
+                           password a space is %20, an @ %40",
                 });
             }
         }

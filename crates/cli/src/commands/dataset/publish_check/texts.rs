@@ -85,7 +85,8 @@ fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding
     for (at, places) in said.into_iter().flatten().filter(|(_, places)| *places > 1) {
         let more = places - 1;
         let places = if more == 1 { "place" } else { "places" };
-        findings[at].message += &format!(" (and {more} more {places})");
+        let told = format!(" (and {more} more {places})");
+        findings[at].message.push_str(&told);
     }
     // What cannot be read is told by the reader of records.
     has_more.unwrap_or(false)
