@@ -156,3 +156,39 @@ impl Sources {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_is_damaged_where_its_bytes_are_not_those_of_the_name_of_its_blob() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("file");
+        // Of "hello\n": its sha256, its git blob id, and its plain sha1.
+        let sha256 = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+        let git = "ce013625030ba8dba906f756967f9e9ca394464a";
+        let sha1 = "f572d396fae9206628714fb2ce00f72e94f2258f";
+        for (name, known) in [(sha256, true), (git, true), (sha1, true), ("other-etag", false)] {
+            let blob = root.path().join(name);
+            std::fs::write(&blob, "hello\n").unwrap();
+            symlink(&blob, &file).unwrap();
+            assert!(!is_damaged_copy(&file), "{name}");
+            // Newer clients share what lies behind blobs.
+            let shared = root.path().join("shared");
+            std::fs::rename(&blob, &shared).unwrap();
+            symlink(&shared, &blob).unwrap();
+            assert!(!is_damaged_copy(&file), "{name}");
+            std::fs::write(&shared, "Hello\n").unwrap();
+            assert_eq!(is_damaged_copy(&file), known, "{name}");
+            std::fs::remove_file(&shared).unwrap();
+            assert_eq!(is_damaged_copy(&file), known, "{name}");
+            std::fs::remove_file(&file).unwrap();
+            assert!(!is_damaged_copy(&file), "there is none");
+        }
+        std::fs::write(&file, "a copy by itself").unwrap();
+        assert!(!is_damaged_copy(&file));
+    }
+}
