@@ -161,12 +161,17 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a recorded output length that is not sent as it is; the error is that nothing is as long as what is made
-    /// of it.
-    pub(crate) fn output(&mut self, recorded: i64, outputs: Outputs) -> Result<(), Fault> {
+    /// Counts a recorded output length that is not sent as it is; the error, of `field`, is that nothing is as long as
+    /// what is made of it.
+    pub(crate) fn output(
+        &mut self,
+        field: &'static str,
+        recorded: i64,
+        outputs: Outputs,
+    ) -> Result<(), Fault> {
         self.output_raised += u64::from(recorded < 1);
         self.output_capped += u64::from(outputs.caps(recorded));
-        outputs.fault(recorded).map_or(Ok(()), |rule| Err(Fault::new("output_length", rule)))
+        outputs.fault(recorded).map_or(Ok(()), |rule| Err(Fault::new(field, rule)))
     }
 
     /// Counts an input without tokens and without blocks, in whose place one token is sent.

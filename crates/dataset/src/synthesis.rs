@@ -24,9 +24,8 @@ impl Outputs {
     }
 
     /// What is wrong with a multiplier that makes more of a recorded length than any answer has.
-    #[expect(clippy::float_cmp, reason = "1 is 1 as it was given")]
     pub(crate) fn fault(self, recorded: i64) -> Option<String> {
-        (self.multiplier != 1.0 && self.limit(recorded) > LONGEST_OUTPUT).then(|| {
+        (self.multiplier > 1.0 && self.limit(recorded) > LONGEST_OUTPUT).then(|| {
             format!(
                 "--synthesis-output-len-multiplier makes more than {LONGEST_OUTPUT} tokens of its {recorded}, which are the \
                  most; lower it, or set --synthesis-max-osl"

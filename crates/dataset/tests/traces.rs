@@ -453,5 +453,17 @@ fn outputs_that_a_multiplier_makes_longer_than_any_answer_are_refused() {
         "{message}"
     );
     file.synthesis.max_osl = Some(7);
-    assert!(open(&config(DatasetSource::File(file)), &context(&tokenizer)).is_ok());
+    assert!(open(&config(DatasetSource::File(file.clone())), &context(&tokenizer)).is_ok());
+    // What makes outputs shorter makes none too long.
+    let (_folder, path) = written("d.jsonl", r#"{"input_length": 5, "output_length": 60000000}"#);
+    file.path = path;
+    (file.synthesis.max_osl, file.synthesis.output_len) = (None, 0.5);
+    assert!(open(&config(DatasetSource::File(file.clone())), &context(&tokenizer)).is_ok());
+    // The column is named as the file names it.
+    let (_folder, path) =
+        written("d.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,5,3\n");
+    (file.path, file.format, file.synthesis.output_len) = (path, FileFormat::AzureLlmTrace, 1e300);
+    let opened = open(&config(DatasetSource::File(file)), &context(&tokenizer));
+    let message = opened.err().unwrap().to_string();
+    assert!(message.contains("d.csv:2: ") && message.contains("GeneratedTokens"), "{message}");
 }

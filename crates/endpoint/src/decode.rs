@@ -18,6 +18,12 @@ pub enum DecodeError {
     },
 }
 
+/// Whether a `Content-Encoding` leaves a body as it is.
+pub fn is_identity(content_encoding: &str) -> bool {
+    let encoding = content_encoding.trim();
+    encoding.is_empty() || encoding.eq_ignore_ascii_case("identity")
+}
+
 /// Decodes one body read by read, so that each piece of text keeps the instant of the read it came with.
 #[derive(Debug)]
 pub struct BodyDecoder {

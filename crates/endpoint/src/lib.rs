@@ -16,7 +16,7 @@ mod json;
 mod reader;
 mod sse;
 
-pub use decode::{BodyDecoder, DecodeError};
+pub use decode::{BodyDecoder, DecodeError, is_identity};
 pub use failure::{http_error, redirect_error, standard_phrase, switch_error};
 pub use format::{Format, FormatError, History, Rendered};
 pub use reader::{ReadPlan, Reader, Reading, Reply};

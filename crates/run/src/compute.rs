@@ -420,9 +420,14 @@ impl Worker {
             return;
         }
         let profiled = shared.profiled.fetch_add(1, Ordering::Relaxed) + 1;
-        let Some(error) = &record.error else { return };
-        let failed = shared.failed.fetch_add(1, Ordering::Relaxed) + 1;
-        if failed == 1 && record.cancelled_at.is_none() {
+        let failed = match &record.error {
+            Some(_) => shared.failed.fetch_add(1, Ordering::Relaxed) + 1,
+            None => shared.failed.load(Ordering::Relaxed),
+        };
+        if let Some(error) = &record.error
+            && failed == 1
+            && record.cancelled_at.is_none()
+        {
             let code = error.code.map_or_else(String::new, |code| format!("{code} "));
             // A body may say nothing.
             let message =

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aiperf_config::{EndpointKind, RunConfig};
-use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Reading};
+use aiperf_endpoint::{BodyDecoder, ReadPlan, Reader, Reading, is_identity};
 use aiperf_load::{Exchange, Received, ReceivedBytes};
 use aiperf_report::Log;
 use aiperf_tokenize::{ChatTemplate, Tokenizer};
@@ -126,7 +126,9 @@ impl Recorder {
             bytes.each_read(|bytes, at| reader.push(bytes, at));
             let mut reading = reader.finish(end);
             if let Some(error) = &mut reading.error
-                && !matches!(bytes.content_encoding.as_str(), "" | "identity")
+                && !is_identity(&bytes.content_encoding)
+                // What an answer in the clear says of itself stands, whatever its head says.
+                && matches!(&*error.kind, "MalformedResponseError" | "InvalidInferenceResultError")
             {
                 *error = undecodable(&bytes.content_encoding);
             }

@@ -32,13 +32,15 @@ enum About {
     /// A run whose folder is being made, and the signal that came meanwhile.
     Beginning(Option<i32>),
     Run(Attached),
+    /// What is left of the process when its run is over.
+    End,
 }
 
 type Slot = Arc<Mutex<About>>;
 
 /// Listens to signals. Before there is a run a signal ends the process as it would have without us; the first process
 /// of a container would otherwise not hear it at all. One that comes while a run makes its files waits until they are
-/// made, which takes milliseconds: a folder holds the results of a run, or nothing.
+/// made: a folder holds the results of a run, or nothing.
 pub struct Signals {
     slot: Slot,
     hook: Handle,
@@ -61,7 +63,7 @@ impl Signals {
                         Screen::stderr(false).lines(&format!("{}: {ended}", name(signal)));
                         die(signal);
                     }
-                    About::Beginning(Some(_)) => die(signal),
+                    About::Beginning(Some(_)) | About::End => die(signal),
                     About::Run(run) => heard(run, signal),
                 }
             }
@@ -91,9 +93,9 @@ impl Signals {
         }
     }
 
-    /// The run is over, and so is its hold on the compute threads.
+    /// The run is over, or cannot begin, and so is its hold on the compute threads.
     pub(crate) fn detach(&self) {
-        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = About::Process;
+        *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = About::End;
     }
 }
 
@@ -120,10 +122,10 @@ fn heard(run: &mut Attached, signal: i32) {
     // First of all: a terminal may take its time.
     run.shared.stop(StopCause::Interrupt);
     let name = name(signal);
-    let now = if run.is_over {
-        "the run is over; inputs.json ends with what was made, the results are written"
-    } else {
-        "no more requests are sent; writing what was measured"
+    let now = match (run.is_over, run.shared.inputs.is_some()) {
+        (true, true) => "the run is over; inputs.json ends with what was made, the results are written",
+        (true, false) => "the run is over; the results are written",
+        (false, _) => "no more requests are sent; writing what was measured",
     };
     run.screen.lines(&format!("{name}: {now} (again: stop at once)"));
 }

@@ -313,7 +313,8 @@ fn a_bad_record_found_later_ends_the_run_with_1_and_keeps_what_was_measured() {
     }
 }
 
-/// A run may be over before its file is read: what is written and said does not depend on how far reading was.
+/// A run may be over before its file is read: where the whole of it is written, what is written and said does not depend
+/// on how far reading was.
 #[test]
 fn a_run_that_ends_before_its_file_is_read_tells_of_the_whole_file() {
     const LINES: usize = 30_000;

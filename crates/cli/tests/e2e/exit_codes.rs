@@ -92,6 +92,14 @@ fn passing_the_threshold_of_failures_ends_the_run_with_1_and_keeps_what_was_meas
                     10 requests";
         assert_eq!(ran.err.contains(said), count == 9, "{}", ran.err);
     }
+    // It is the tenth request that is judged, whether it failed or not.
+    let nine = "mock://?plan=http500*9:ok*100&ttft=1ms&itl=0&tokens=2";
+    let ran = place.run(nine, "--failed-request-threshold 0.8 --request-count 10 --isl 16").with_code(1);
+    assert!(
+        ran.err.contains("9 of 10 requests failed: --failed-request-threshold 0.8 was passed"),
+        "{}",
+        ran.err
+    );
     // Below the threshold nothing happens.
     place.run(QUICK, "--failed-request-threshold 0.2 --request-count 20 --isl 16").with_code(0);
 }

@@ -165,8 +165,9 @@ fn a_signal_while_the_files_are_made_ends_the_run_with_all_of_them() {
     let place = Place::new();
     let flags = "--request-count 100000 --isl 16 --num-dataset-entries 10";
     let live = Live::start(&mut place.profile("mock://?ttft=1ms&itl=0&tokens=2", flags));
-    let begun = place.path("out").join("logs/aiperf.log");
+    let (begun, started) = (place.path("out").join("logs/aiperf.log"), now());
     while !begun.exists() {
+        assert!(now().saturating_since(started) < 60_000_000_000, "the run never began");
         std::thread::yield_now();
     }
     live.signal(Signal::INT);

@@ -145,9 +145,9 @@ impl BailianCheck {
     fn row(&mut self, text: &str, found: &mut Found) -> Result<(), Fault> {
         let fields = Fields::parse(text)?;
         let input_tokens = self.blocks.input(fields.length, fields.hash_ids)?;
-        found.tally.input(input_tokens, fields.hash_ids.is_some_and(|ids| ids != "[]"));
+        found.tally.input(input_tokens, fields.hash_ids.is_some());
         let (seconds, _) = times(fields.timestamp, None, &mut found.tally)?;
-        found.tally.output(fields.output, self.outputs)?;
+        found.tally.output("output_length", fields.output, self.outputs)?;
         self.last = Some(Chat { id: fields.chat, parent: fields.parent, turn: fields.turn });
         let timestamp = seconds.map(|seconds| seconds * 1000.0);
         found.turns.push(FoundTurn { timestamp, input_tokens: Some(input_tokens), ..FoundTurn::default() });

@@ -278,7 +278,7 @@ impl MooncakeCheck {
             json::map("extra", extra)?;
         }
         if let Some(length) = fields.output_length {
-            found.tally.output(json::integer("output_length", length)?, self.outputs)?;
+            found.tally.output("output_length", json::integer("output_length", length)?, self.outputs)?;
         }
         let (timestamp, delay) = times(fields.timestamp, fields.delay, &mut found.tally)?;
         if let Some(time) = timestamp.filter(|time| *time < 0.0) {

@@ -190,7 +190,7 @@ impl Check for CaptureCheck {
             ));
         }
         if let Some(limit) = request.limit {
-            found.tally.output(limit, self.outputs)?;
+            found.tally.output("max_tokens", limit, self.outputs)?;
         }
         for name in call.extra().iter().flat_map(Map::keys) {
             found.tally.replays(name);

@@ -173,7 +173,7 @@ impl Check for TableCheck {
             _ => fault,
         })?;
         tally.input(input_tokens, false);
-        tally.output(values.output, self.outputs)?;
+        tally.output(self.table.output, values.output, self.outputs)?;
         let timestamp = match values.time {
             Time::Milliseconds(time) => time,
             // The difference is exact where the instant itself would be rounded.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use aiperf_clock::{Mono, now};
 use aiperf_endpoint::{
-    BodyDecoder, ReadPlan, Reader, Rendered, Reply, http_error, redirect_error, switch_error,
+    BodyDecoder, ReadPlan, Reader, Rendered, Reply, http_error, is_identity, redirect_error, switch_error,
 };
 use aiperf_types::{Body, HttpTrace, Identity, Lineage, RequestError, RequestFacts, TransportFacts};
 use tokio::time::timeout;
@@ -309,7 +309,7 @@ fn remember(read_plan: ReadPlan, session: &Session, request: &Rendered, exchange
 /// The reply in a body with a content coding, where it can be read.
 fn encoded_reply(read_plan: ReadPlan, bytes: &ReceivedBytes, end: Mono) -> Option<Reply> {
     let mut decoder = BodyDecoder::new(&bytes.content_encoding);
-    if decoder.is_none() && !bytes.content_encoding.trim().eq_ignore_ascii_case("identity") {
+    if decoder.is_none() && !is_identity(&bytes.content_encoding) {
         return None;
     }
     let mut reader = Reader::new(&read_plan, &bytes.content_type);

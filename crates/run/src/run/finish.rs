@@ -11,13 +11,13 @@ use aiperf_load::{PhaseOutcome, StopCause};
 use aiperf_metrics::delivery::{LoadDelivery, Verdict, judge};
 use aiperf_metrics::{Context, Store, Window};
 use aiperf_report::{
-    BranchStats, FileNames, Palette, Patience, PhaseResults, RunResults, WrittenFile, console, export_all,
-    remedy,
+    BranchStats, FileNames, Log, Palette, Patience, PhaseResults, RunResults, WrittenFile, console,
+    export_all, remedy,
 };
 use aiperf_types::PhaseKind;
 
 use super::{Run, RunEnd, context};
-use crate::compute::{Shared, origin};
+use crate::compute::{Shared, Threshold, origin};
 use crate::delivery::{Used, facts};
 use crate::inputs::{Finished, Inputs};
 use crate::monitor::Monitor;
@@ -69,8 +69,10 @@ impl Run<'_> {
         let suspect = profiling
             .and_then(|phase| phase.load_delivery.as_ref())
             .is_some_and(|delivery| delivery.verdict == Verdict::Suspect);
-        // A record that nothing was sent of may be bad, too: it is met when the rest of the data is written.
-        let fault = shared.fault.get().cloned().or_else(|| Some(dataset.fault()?.to_string().into()));
+        // A record that nothing was sent of may be bad, too: it is met when the rest of the data is written. Where nothing
+        // is written, it would depend on how far reading had come.
+        let met_at_last = || Some(shared.inputs.as_ref().and(dataset.fault())?.to_string().into());
+        let fault = shared.fault.get().cloned().or_else(met_at_last);
         let mut run_results = RunResults {
             config,
             version: self.version,
@@ -110,22 +112,7 @@ impl Run<'_> {
         if let Some(fault) = &fault {
             log.error("dataset", fault);
         }
-        if stopped == Some(StopCause::Threshold)
-            && let (Some(phase), Some(threshold)) = (run_results.profiling(), config.failed_request_threshold)
-        {
-            log.error("run", &notes::too_many_failed(&phase.summary, threshold));
-        }
-        if stopped.is_none()
-            && let (Some(phase), Some(threshold)) = (run_results.profiling(), shared.threshold)
-            && let Some(said) = notes::too_few_to_judge(&phase.summary, threshold)
-        {
-            log.warning("run", &said);
-        }
-        if run_results.profiling().is_none() && stopped == Some(StopCause::Interrupt) {
-            log.error("run", notes::interrupted_early(run_results.warmup().is_some()));
-        } else if successes == 0 {
-            log.error("run", &notes::no_success(run_results.profiling(), &notes::Asked::of(config)));
-        }
+        say_why_it_failed(&log, config, &run_results, stopped, shared.threshold);
         let aborted = fault.is_some() || matches!(stopped, Some(StopCause::Threshold | StopCause::BadRecord));
         let end = if successes == 0 || aborted || !failures.is_empty() {
             RunEnd::Failed
@@ -136,6 +123,32 @@ impl Run<'_> {
         };
         story::over(&log, &run_results, end);
         end
+    }
+}
+
+/// Says why a run failed, or may have: too many failures, an interrupt before anything was measured, no success.
+fn say_why_it_failed(
+    log: &Log,
+    config: &RunConfig,
+    results: &RunResults<'_>,
+    stopped: Option<StopCause>,
+    threshold: Option<Threshold>,
+) {
+    if stopped == Some(StopCause::Threshold)
+        && let (Some(phase), Some(threshold)) = (results.profiling(), threshold)
+    {
+        log.error("run", &notes::too_many_failed(&phase.summary, threshold.share));
+    }
+    if stopped.is_none()
+        && let (Some(phase), Some(threshold)) = (results.profiling(), threshold)
+        && let Some(said) = notes::too_few_to_judge(&phase.summary, threshold)
+    {
+        log.warning("run", &said);
+    }
+    if results.profiling().is_none() && stopped == Some(StopCause::Interrupt) {
+        log.error("run", notes::interrupted_early(results.warmup().is_some()));
+    } else if results.profiling().is_none_or(|phase| phase.summary.valid_count == 0) {
+        log.error("run", &notes::no_success(results.profiling(), &notes::Asked::of(config)));
     }
 }
 

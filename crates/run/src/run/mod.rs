@@ -70,7 +70,8 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
     let wanted = connections::wanted(&config.phases, config.tuning.connection_limit);
     preflight::check(wanted, &targets, sources, descriptors).map_err(StartFailure::from)?;
     signals.hold();
-    let run = Run::prepare(&config, version, tokenizer, dataset, zero_ms, destination, making)?;
+    let run = Run::prepare(&config, version, tokenizer, dataset, zero_ms, destination, making)
+        .inspect_err(|_| signals.detach())?;
     let end = run.carry_out(signals);
     signals.detach();
     end
