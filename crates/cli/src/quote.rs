@@ -115,8 +115,11 @@ fn quoted(text: &str) -> String {
 }
 
 fn plain_or_quoted(text: &str) -> Cow<'_, str> {
-    let plain =
-        |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@%+".contains(letter) || !letter.is_ascii();
+    let plain = |letter: char| {
+        letter.is_ascii_alphanumeric()
+            || "-_./:=,@%+".contains(letter)
+            || (!letter.is_ascii() && !letter.is_control())
+    };
     if !text.is_empty() && text.chars().all(plain) { Cow::Borrowed(text) } else { Cow::Owned(quoted(text)) }
 }
 
@@ -163,6 +166,10 @@ mod tests {
 
     #[test]
     fn what_would_act_on_a_terminal_is_escaped_as_a_shell_reads_it() {
+        assert_eq!(
+            joined(&["--input-file".into(), "\u{9b}31m.jsonl".into()]),
+            r"--input-file $'\u009b31m.jsonl'"
+        );
         assert_eq!(line(&["--model", "it's\\\u{1b}[31m\u{9b}"]), r"aiperf --model $'it\'s\\\x1b[31m\u009b'");
     }
 

@@ -1,13 +1,16 @@
 //! Standard error as a place for lines, with one bar that stays below them.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::style::{Palette, is_capable_terminal};
 
+/// Standard error of this process: whoever writes to it knows of the bar that another has drawn.
+static STDERR: LazyLock<Arc<Mutex<Inner>>> = LazyLock::new(|| Inner::shared(Box::new(io::stderr())));
+
 /// Where talk goes: log lines, live figures, a progress bar. Thread-safe; nobody listening is no failure.
 pub struct Screen {
-    inner: Mutex<Inner>,
+    inner: Arc<Mutex<Inner>>,
     is_terminal: bool,
     palette: Palette,
 }
@@ -15,6 +18,8 @@ pub struct Screen {
 struct Inner {
     out: Box<dyn Write + Send>,
     bar: String,
+    /// The process ends: no bar is drawn any more.
+    is_closed: bool,
 }
 
 impl std::fmt::Debug for Screen {
@@ -24,15 +29,16 @@ impl std::fmt::Debug for Screen {
 }
 
 impl Screen {
-    /// Standard error; colour only on a terminal and where it is allowed.
+    /// Standard error, one for the whole process; colour only on a terminal and where it is allowed.
     pub fn stderr(colour_allowed: bool) -> Screen {
         let is_terminal = is_capable_terminal(&io::stderr());
-        Screen::new(Box::new(io::stderr()), is_terminal, Palette::for_stream(is_terminal, colour_allowed))
+        let palette = Palette::for_stream(is_terminal, colour_allowed);
+        Screen { inner: Arc::clone(&STDERR), is_terminal, palette }
     }
 
     /// Any stream.
     pub fn new(out: Box<dyn Write + Send>, is_terminal: bool, palette: Palette) -> Screen {
-        Screen { inner: Mutex::new(Inner { out, bar: String::new() }), is_terminal, palette }
+        Screen { inner: Inner::shared(out), is_terminal, palette }
     }
 
     /// Whether a bar can be redrawn in place.
@@ -47,15 +53,15 @@ impl Screen {
 
     /// Writes whole lines (without their last line end) above the bar.
     pub fn lines(&self, text: &str) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut bytes = Vec::with_capacity(text.len() + inner.bar.len() + 8);
-        if !inner.bar.is_empty() {
-            bytes.extend_from_slice(b"\r\x1b[K");
-        }
-        bytes.extend_from_slice(text.as_bytes());
-        bytes.push(b'\n');
-        bytes.extend_from_slice(inner.bar.as_bytes());
-        inner.write(&bytes);
+        self.lock().lines(text);
+    }
+
+    /// Writes the last lines of the process: the bar goes, and none is drawn any more.
+    pub fn last_lines(&self, text: &str) {
+        let mut inner = self.lock();
+        inner.draw(String::new());
+        inner.is_closed = true;
+        inner.lines(text);
     }
 
     /// Draws the bar anew; an empty one removes it. Without a terminal each bar is a line.
@@ -66,17 +72,39 @@ impl Screen {
             }
             return;
         }
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if bar.is_empty() && inner.bar.is_empty() {
-            return;
-        }
-        let bytes = format!("\r\x1b[K{bar}");
-        inner.bar = bar;
-        inner.write(bytes.as_bytes());
+        self.lock().draw(bar);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Inner {
+    fn shared(out: Box<dyn Write + Send>) -> Arc<Mutex<Inner>> {
+        Arc::new(Mutex::new(Inner { out, bar: String::new(), is_closed: false }))
+    }
+
+    fn lines(&mut self, text: &str) {
+        let mut bytes = Vec::with_capacity(text.len() + self.bar.len() + 8);
+        if !self.bar.is_empty() {
+            bytes.extend_from_slice(b"\r\x1b[K");
+        }
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.push(b'\n');
+        bytes.extend_from_slice(self.bar.as_bytes());
+        self.write(&bytes);
+    }
+
+    fn draw(&mut self, bar: String) {
+        if self.is_closed || (bar.is_empty() && self.bar.is_empty()) {
+            return;
+        }
+        let bytes = format!("\r\x1b[K{bar}");
+        self.bar = bar;
+        self.write(bytes.as_bytes());
+    }
+
     fn write(&mut self, bytes: &[u8]) {
         // One write per change, so that other writers to the same terminal do not come between.
         let _ = self.out.write_all(bytes).and_then(|()| self.out.flush());
@@ -123,6 +151,24 @@ pub(crate) mod tests {
         screen.bar(String::new());
         screen.lines("end");
         assert_eq!(memory.take(), "\r\x1b[K10%\r\x1b[Ka line\n10%\r\x1b[Kend\n");
+    }
+
+    #[test]
+    fn the_last_lines_leave_no_bar_behind() {
+        let memory = Memory::default();
+        let screen = memory.screen(true);
+        screen.bar("10%".into());
+        screen.last_lines("end");
+        // Whoever waits does not know yet that the process ends.
+        screen.bar("11%".into());
+        screen.bar(String::new());
+        assert_eq!(memory.take(), "\r\x1b[K10%\r\x1b[Kend\n");
+    }
+
+    #[test]
+    fn all_who_write_to_standard_error_know_of_one_bar() {
+        let [one, other] = [true, false].map(Screen::stderr);
+        assert!(Arc::ptr_eq(&one.inner, &other.inner));
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 /// A name made fit for a terminal, in which control characters stand as they are written in a program: it can be told
 /// from every other. Line ends and tabs stay where `keeps_lines` says that there may be some.
 pub fn escaped(text: &str, keeps_lines: bool) -> Cow<'_, str> {
-    let is_shown = |c: char| !c.is_control() || (keeps_lines && matches!(c, '\n' | '\r' | '\t'));
+    let is_shown = |c: char| !c.is_control() || (keeps_lines && matches!(c, '\n' | '\t'));
     if text.chars().all(is_shown) {
         return Cow::Borrowed(text);
     }
@@ -131,6 +131,6 @@ mod tests {
         assert_eq!(printable("a\x1b[31mb\nc"), "a\u{fffd}[31mb c");
         assert!(matches!(printable("plain"), Cow::Borrowed(_)));
         assert_eq!(escaped("a\x1b[31m\u{9b}b\n", false), "a\\u{1b}[31m\\u{9b}b\\n");
-        assert_eq!(escaped("a\x1b\tb\n", true), "a\\u{1b}\tb\n");
+        assert_eq!(escaped("a\x1b\tb\r\n", true), "a\\u{1b}\tb\\r\n");
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use aiperf_clock::now;
 
 use crate::screen::Screen;
+use crate::text::escaped;
 
 /// Nothing is said before.
 const FIRST: Duration = Duration::from_secs(1);
@@ -24,14 +25,15 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Waiting begins now; `what` stands before the seconds, as in `reading trace.jsonl: 3 s`. Without a thread to say it,
-    /// nothing is said.
-    pub fn new(screen: Arc<Screen>, what: String) -> Waiting {
+    /// Waiting begins now; `what` stands before the seconds, as in `reading trace.jsonl: 3 s`; control characters in
+    /// it are escaped. Without a thread to say it, nothing is said.
+    pub fn new(screen: Arc<Screen>, what: &str) -> Waiting {
         Waiting::after(FIRST, screen, what)
     }
 
-    fn after(first: Duration, screen: Arc<Screen>, what: String) -> Waiting {
+    fn after(first: Duration, screen: Arc<Screen>, what: &str) -> Waiting {
         let (end, ended) = channel();
+        let what = escaped(what, false).into_owned();
         let tell = move || tell(first, &screen, &what, &ended);
         let thread = std::thread::Builder::new().name("waiting".into()).spawn(tell).ok();
         Waiting { end: Some(end), thread }
@@ -70,7 +72,7 @@ mod tests {
         let memory = Memory::default();
         let waiting = |first| {
             let screen = Arc::new(memory.screen(true));
-            Waiting::after(first, screen, "reading d.jsonl".into())
+            Waiting::after(first, screen, "reading d\u{1b}[2J.jsonl")
         };
         drop(waiting(Duration::from_hours(1)));
         assert_eq!(memory.take(), "");
@@ -82,6 +84,9 @@ mod tests {
         }
         drop(long);
         said += &memory.take();
-        assert!(said.starts_with("\r\x1b[Kreading d.jsonl: ") && said.ends_with(" s\r\x1b[K"), "{said:?}");
+        assert!(
+            said.starts_with("\r\x1b[Kreading d\\u{1b}[2J.jsonl: ") && said.ends_with(" s\r\x1b[K"),
+            "{said:?}"
+        );
     }
 }

@@ -60,7 +60,7 @@ impl Signals {
                     About::Beginning(waiting @ None) => *waiting = Some(signal),
                     About::Process => {
                         let ended = "ended before the first request; nothing was written";
-                        Screen::stderr(false).lines(&format!("{}: {ended}", name(signal)));
+                        Screen::stderr(false).last_lines(&format!("{}: {ended}", name(signal)));
                         die(signal);
                     }
                     About::Beginning(Some(_)) | About::End => die(signal),

@@ -118,15 +118,19 @@ fn report(matches: &ArgMatches) -> Result<(), Failure> {
         if let Some(provenance) = named.provenance(Some(found)) {
             report["dataset"] = provenance;
         }
-        format!("{report:#}\n")
+        report
     };
-    print::out(&if text("format") == Some("json") { as_json() } else { render(&analysis) });
+    if text("format") == Some("json") {
+        print::json(&as_json(), true);
+    } else {
+        print::out(&render(&analysis));
+    }
     drop(ends);
     if let Some(output) = output {
         let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
         folder
             .map_or(Ok(()), std::fs::create_dir_all)
-            .and_then(|()| write_atomic(output, as_json().as_bytes()))
+            .and_then(|()| write_atomic(output, format!("{:#}\n", as_json()).as_bytes()))
             .map_err(|error| {
                 let remedy = remedy(&error, OUTPUT);
                 failed(format!("cannot write {}: {error}; {remedy}", output.display()))

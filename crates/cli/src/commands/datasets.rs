@@ -36,19 +36,23 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     let as_json = text("format") == Some("json");
     let Some(asked) = text("name") else {
-        print::out(&if as_json {
+        if as_json {
             let formats: Vec<Value> = formats().iter().map(facts).collect();
-            format!("{:#}\n", json!({"formats": formats, "public_datasets": public::all_facts()}))
+            print::json(&json!({"formats": formats, "public_datasets": public::all_facts()}), true);
         } else {
-            list() + &public::list() + "\naiperf datasets NAME says all about one\n"
-        });
+            print::out(&(list() + &public::list() + "\naiperf datasets NAME says all about one\n"));
+        }
         return ExitStatus::Success;
     };
     let plain = asked.to_ascii_lowercase().replace('-', "_");
     let Some(format) = formats().iter().find(|format| format.name() == plain) else {
         return public::details(asked, &plain, as_json);
     };
-    print::out(&if as_json { format!("{:#}\n", facts(format)) } else { details(format) });
+    if as_json {
+        print::json(&facts(format), true);
+    } else {
+        print::out(&details(format));
+    }
     ExitStatus::Success
 }
 

@@ -114,7 +114,7 @@ impl EndsAtOnce {
                 if let Some(folder) = folder {
                     _ = fs::remove_dir_all(folder);
                 }
-                print::err(&format!("error: {INTERRUPTED}\n"));
+                print::last_err(&format!("error: {INTERRUPTED}\n"));
                 std::process::exit(ExitStatus::Failure.code().into());
             }
         };

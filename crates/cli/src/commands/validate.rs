@@ -159,7 +159,7 @@ fn json(validation: &Validation, provenance: Option<Value>) {
     if let Some(provenance) = provenance {
         report["dataset"] = provenance;
     }
-    print::out(&format!("{report}\n"));
+    print::json(&report, false);
 }
 
 /// Advice in the words of this command: the type is an argument here.

@@ -1,12 +1,10 @@
 //! What a person sees of a transfer: a bar on a terminal, a line now and then elsewhere.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 use aiperf_clock::Mono;
+use aiperf_report::{Screen, escaped};
 use aiperf_source::{Event, Events};
-
-use crate::print;
 
 /// Nanoseconds between two redraws of a bar, and between two lines.
 const REDRAW: u64 = 100_000_000;
@@ -21,73 +19,73 @@ pub(super) struct Progress {
     total: Option<u64>,
     started: Mono,
     shown: Mono,
-    bar: bool,
+}
+
+/// What an event puts on the screen.
+#[derive(Debug, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    /// A line of its own.
+    Line(String),
+    /// The bar, or none.
+    Bar(String),
 }
 
 impl Progress {
     /// Shows events on stderr.
     pub(super) fn events(terminal: bool) -> Events {
         let progress = Mutex::new(Progress { terminal, ..Progress::default() });
+        let screen = Screen::stderr(false);
         Events::to(move |event| {
-            let text =
-                progress.lock().unwrap_or_else(PoisonError::into_inner).take(&event, aiperf_clock::now());
-            if !text.is_empty() {
-                print::err(&text);
+            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+            match progress.take(&event, aiperf_clock::now()) {
+                Shown::Nothing => {}
+                Shown::Line(text) => screen.lines(&escaped(&text, true)),
+                Shown::Bar(text) => screen.bar(text),
             }
         })
     }
 
-    /// What an event puts on the screen.
-    fn take(&mut self, event: &Event, now: Mono) -> String {
+    fn take(&mut self, event: &Event, now: Mono) -> Shown {
         match event {
             Event::Note { warning, text } => {
                 let kind = if *warning { "warning" } else { "info" };
-                format!("{}{kind}: {text}\n", self.clear())
+                Shown::Line(format!("{kind}: {text}"))
             }
             Event::Start { files, bytes } => {
                 (self.total, self.started, self.shown) = (*bytes, now, now);
                 let size = bytes.map_or_else(|| "size unknown".to_owned(), size);
-                format!("{}info: downloading {files} file(s), {size}\n", self.clear())
+                Shown::Line(format!("info: downloading {files} file(s), {size}"))
             }
             Event::Progress { done } => {
                 let pause = if self.terminal { REDRAW } else { LINE };
                 if now.saturating_since(self.shown) < pause {
-                    return String::new();
+                    return Shown::Nothing;
                 }
                 self.shown = now;
                 self.line(*done, now)
             }
-            Event::End => self.clear(),
+            Event::End => Shown::Bar(String::new()),
         }
     }
 
-    fn line(&mut self, done: u64, now: Mono) -> String {
+    fn line(&self, done: u64, now: Mono) -> Shown {
         let seconds = now.saturating_since(self.started) as f64 / 1e9;
         let rate = if seconds > 0.0 { done as f64 / seconds } else { 0.0 };
         let rate = format!("{}/s", size(rate as u64));
         let Some(total) = self.total.filter(|total| *total > 0) else {
-            let text = format!("downloading: {} ({rate})", size(done));
-            return self.show(&text);
+            return self.show(format!("downloading: {} ({rate})", size(done)));
         };
         let share = (done as f64 / total as f64).min(1.0);
         let percent = (share * 100.0) as u64;
         let full = (share * WIDTH as f64) as usize;
         let bar = format!("|{}{}|", "█".repeat(full), " ".repeat(WIDTH - full));
         let bar = if self.terminal { format!(" {bar}") } else { String::new() };
-        self.show(&format!("downloading:{bar} {percent}% of {} ({rate})", size(total)))
+        self.show(format!("downloading:{bar} {percent}% of {} ({rate})", size(total)))
     }
 
-    fn show(&mut self, text: &str) -> String {
-        if self.terminal {
-            self.bar = true;
-            format!("\r\x1b[2K{text}")
-        } else {
-            format!("info: {text}\n")
-        }
-    }
-
-    fn clear(&mut self) -> String {
-        if std::mem::take(&mut self.bar) { "\r\x1b[2K".to_owned() } else { String::new() }
+    fn show(&self, text: String) -> Shown {
+        if self.terminal { Shown::Bar(text) } else { Shown::Line(format!("info: {text}")) }
     }
 }
 
@@ -118,22 +116,23 @@ mod tests {
         let mut progress = Progress::default();
         let at = |seconds: u64| Mono(seconds * 1_000_000_000);
         let start = progress.take(&Event::Start { files: 2, bytes: Some(4 << 20) }, at(0));
-        assert_eq!(start, "info: downloading 2 file(s), 4.0 MiB\n");
-        assert_eq!(progress.take(&Event::Progress { done: 1 << 20 }, at(9)), "");
+        assert_eq!(start, Shown::Line("info: downloading 2 file(s), 4.0 MiB".into()));
+        assert_eq!(progress.take(&Event::Progress { done: 1 << 20 }, at(9)), Shown::Nothing);
         assert_eq!(
             progress.take(&Event::Progress { done: 1 << 20 }, at(10)),
-            "info: downloading: 25% of 4.0 MiB (102.4 KiB/s)\n"
+            Shown::Line("info: downloading: 25% of 4.0 MiB (102.4 KiB/s)".into())
         );
-        assert_eq!(progress.take(&Event::End, at(11)), "");
+        assert_eq!(progress.take(&Event::End, at(11)), Shown::Bar(String::new()));
     }
 
     #[test]
-    fn a_terminal_has_one_bar_that_notes_do_not_tear() {
+    fn a_terminal_has_one_bar() {
         let mut progress = Progress { terminal: true, ..Progress::default() };
         progress.take(&Event::Start { files: 1, bytes: None }, Mono(0));
         let bar = progress.take(&Event::Progress { done: 2048 }, Mono(REDRAW));
-        assert!(bar.starts_with("\r\x1b[2Kdownloading: 2.0 KiB"), "{bar}");
+        assert_eq!(bar, Shown::Bar("downloading: 2.0 KiB (20.0 KiB/s)".into()));
         let note = progress.take(&Event::Note { warning: true, text: "x".into() }, Mono(REDRAW));
-        assert_eq!(note, "\r\x1b[2Kwarning: x\n");
+        assert_eq!(note, Shown::Line("warning: x".into()));
+        assert_eq!(progress.take(&Event::End, Mono(REDRAW)), Shown::Bar(String::new()));
     }
 }

@@ -143,14 +143,14 @@ fn a_cache_that_is_deleted_or_is_a_file_is_one_error() {
 }
 
 /// A server that answers a GET of `/x.jsonl` once it is told to.
-struct Gate {
+pub(crate) struct Gate {
     server: Server,
     open: Arc<(Mutex<bool>, Condvar)>,
     asked: Arc<AtomicUsize>,
 }
 
 impl Gate {
-    fn new() -> Gate {
+    pub(crate) fn new() -> Gate {
         let open = Arc::new((Mutex::new(false), Condvar::new()));
         let asked = Arc::new(AtomicUsize::new(0));
         let (its_open, its_asked) = (Arc::clone(&open), Arc::clone(&asked));
@@ -168,11 +168,11 @@ impl Gate {
         Gate { server, open, asked }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("{}/x.jsonl", self.server.url())
     }
 
-    fn open(&self) {
+    pub(crate) fn open(&self) {
         *self.open.0.lock().unwrap() = true;
         self.open.1.notify_all();
     }

@@ -19,4 +19,5 @@ mod public_sets;
 mod publish;
 mod publish_suggestions;
 mod runs;
+mod terminal;
 mod tokenizers;

@@ -46,14 +46,14 @@ pub enum RunEnd {
 pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Result<RunEnd, RunError> {
     // The anchor comes first: every wall-clock figure hangs on it.
     Anchor::process();
-    let opening = waiting(&config, "opening the tokenizer".to_owned());
+    let opening = waiting(&config, "opening the tokenizer");
     let tokenizer = open_tokenizer(&config)?;
     drop(opening);
     if let Some(revision) = tokenizer.as_ref().and_then(Tokenizer::revision) {
         config.note_tokenizer_revision(revision);
     }
     let making = Stop::default();
-    let reading = waiting(&config, format!("reading {}", data_name(&config)));
+    let reading = waiting(&config, &format!("reading {}", data_name(&config)));
     let dataset = open_dataset(&config, tokenizer.as_ref(), &making)?;
     drop(reading);
     let zero_ms = settle_schedule(&mut config, dataset.as_ref())?;
@@ -78,19 +78,19 @@ pub fn execute(mut config: RunConfig, version: &str, signals: &Signals) -> Resul
 }
 
 /// Says that `what` is waited for, as long as it is held, where anything is to be said.
-fn waiting(config: &RunConfig, what: String) -> Option<Waiting> {
+fn waiting(config: &RunConfig, what: &str) -> Option<Waiting> {
     (config.runtime.ui != Ui::None).then(|| Waiting::new(Arc::new(Screen::stderr(config.tuning.color)), what))
 }
 
 /// What a person calls the data of a run.
 fn data_name(config: &RunConfig) -> String {
-    match (&config.dataset.public, &config.dataset.source) {
-        (Some(public), _) => public.name.to_owned(),
-        (None, DatasetSource::File(file)) => {
-            file.path.file_name().map_or("the data".into(), |name| name.display().to_string())
-        }
-        (None, DatasetSource::Synthetic(_) | DatasetSource::Stored(_)) => "the data".to_owned(),
-    }
+    let named = config.dataset.public.as_ref().map(|public| public.name.to_owned());
+    let brought = || config.brought().map(|(_, name)| name.to_owned());
+    let on_disk = || match &config.dataset.source {
+        DatasetSource::File(file) => file.path.file_name().map(|name| name.display().to_string()),
+        DatasetSource::Synthetic(_) | DatasetSource::Stored(_) => None,
+    };
+    named.or_else(brought).or_else(on_disk).unwrap_or_else(|| "the data".to_owned())
 }
 
 /// Whether a run counts or makes tokens itself.

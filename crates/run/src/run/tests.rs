@@ -1,5 +1,5 @@
 //! Reasons of the verdict that only a clock can bring about: CPU times and instants are given by the test, all else is a
-//! run.
+//! run. And what a person calls its data.
 
 use std::time::Duration;
 
@@ -156,4 +156,17 @@ fn a_clock_that_goes_back_makes_the_run_suspect() {
     let reason = reason.unwrap_or_else(|| panic!("{:?}", delivery.reasons));
     assert_eq!((reason.value, reason.unit), (1.0, "differences"));
     assert!(reason.next_step.contains("report it"), "{reason:?}");
+}
+
+#[test]
+fn data_from_elsewhere_are_called_as_they_were_named() {
+    use aiperf_config::{FileDataset, FileFormat, RemoteDataset};
+    let mut config = config(std::path::Path::new("out"));
+    assert_eq!(data_name(&config), "the data");
+    config.dataset.source =
+        DatasetSource::File(FileDataset::new("/cache/aiperf-3f2a", FileFormat::MooncakeTrace));
+    assert_eq!(data_name(&config), "aiperf-3f2a");
+    let name = Some("hf://org/set@v1/".to_owned());
+    config.remote = Some(RemoteDataset { name, lines: Vec::new(), provenance: Value::Null });
+    assert_eq!(data_name(&config), "hf://org/set@v1");
 }

@@ -108,7 +108,7 @@ fn fetch_set(matches: &ArgMatches, name: &str, environment: &Environment) -> Exi
     };
     match remote::public::fetch(environment, &wanted) {
         Ok(fetched) if matches.get_flag("json") => {
-            print::out(&format!("{:#}\n", Value::Array(vec![Value::Object(fetched.facts)])));
+            print::json(&Value::Array(vec![Value::Object(fetched.facts)]), true);
             ExitStatus::Success
         }
         Ok(fetched) => {
@@ -160,7 +160,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
         }
     }
     if as_json {
-        print::out(&format!("{:#}\n", Value::Array(objects)));
+        print::json(&Value::Array(objects), true);
     }
     status
 }

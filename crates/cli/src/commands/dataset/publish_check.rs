@@ -65,16 +65,14 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     let ok = !checked.findings.iter().any(|finding| finding.level == Level::Error);
     if matches.get_flag("json") {
         let findings: Vec<Value> = checked.findings.iter().map(Finding::json).collect();
-        print::out(&format!(
-            "{:#}\n",
-            json!({ "ok": ok, "findings": findings, "suggested": checked.suggested })
-        ));
+        print::json(&json!({ "ok": ok, "findings": findings, "suggested": checked.suggested }), true);
     } else {
         for finding in &checked.findings {
             print::out(&format!("{}\n", finding.line()));
         }
         if let (Some(suggested), true) = (&checked.suggested, checked.is_to_paste) {
-            print::out(&format!("\n{suggested:#}\n"));
+            print::out("\n");
+            print::json(suggested, true);
         }
         if ok {
             print::out(&format!("{}\n", verdict(directory, &checked)));

@@ -43,15 +43,12 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
     match resolve(matches) {
-        Ok(out) => {
-            print::out(&out);
-            ExitStatus::Success
-        }
+        Ok(()) => ExitStatus::Success,
         Err(failure) => failure.tell(),
     }
 }
 
-fn resolve(matches: &ArgMatches) -> Result<String, Failure> {
+fn resolve(matches: &ArgMatches) -> Result<(), Failure> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // Invariant: clap requires it.
     let reference = Reference::of_argument(given("reference").unwrap_or_default())?;
@@ -83,9 +80,10 @@ fn resolve(matches: &ArgMatches) -> Result<String, Failure> {
     };
     let found = first.format.map(FileFormat::name);
     let present = sources.present(&plan)?;
-    Ok(if matches.get_flag("json") {
-        format!("{:#}\n", json(&plan, &present, found, None, scheduled))
+    if matches.get_flag("json") {
+        print::json(&json(&plan, &present, found, None, scheduled), true);
     } else {
-        text(&plan, &present, looks.then_some(&first), scheduled)
-    })
+        print::out(&text(&plan, &present, looks.then_some(&first), scheduled));
+    }
+    Ok(())
 }

@@ -87,7 +87,11 @@ pub(super) fn details(asked: &str, plain: &str, as_json: bool) -> ExitStatus {
         print::err(&format!("error: {unknown}\n"));
         return ExitStatus::Usage;
     };
-    print::out(&if as_json { format!("{:#}\n", facts(set)) } else { columns(&lines(set)) });
+    if as_json {
+        print::json(&facts(set), true);
+    } else {
+        print::out(&columns(&lines(set)));
+    }
     ExitStatus::Success
 }
 
