@@ -135,6 +135,9 @@ impl Inputs {
             state.write(&InputEntry { id: conversation.id, bodies });
             progress(state.next, all.unwrap_or(0));
         }
+        // A run that was ended may have written them all.
+        let len = dataset.len();
+        let all = all.or_else(|| (!len.is_growing()).then(|| len.known() + dataset.children()));
         // What was read until a bad record is not all there is.
         let of = all.filter(|_| dataset.fault().is_none());
         match (state.failure.take(), state.writer.take()) {
@@ -174,6 +177,19 @@ mod tests {
         fn total_turns(&self) -> Option<u64> {
             Some(1000)
         }
+    }
+
+    #[test]
+    fn a_file_that_holds_everything_is_whole_however_the_run_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let inputs = Inputs::create(folder.path().join("inputs.json")).unwrap();
+        let format =
+            Format::new(&EndpointConfig::new(EndpointKind::Chat, Target::Mock("mock://".into())), "m");
+        for index in 0..1000 {
+            inputs.offer(index, InputEntry { id: "s".into(), bodies: Vec::new() });
+        }
+        let finished = inputs.finish(&Thousand, &format, || false, |_, _| {}).unwrap();
+        assert_eq!((finished.holds, finished.of, finished.is_cut()), (1000, Some(1000), false));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use aiperf_report::{FileNames, Level, Log, PhaseResults, WrittenFile, other_runs
 use aiperf_types::RequestRecord;
 use serde_json::{Map, Value};
 
-pub(crate) use ending::{interrupted_early, no_success, too_few_to_judge, too_many_failed};
+pub(crate) use ending::{interrupted_early, no_success, slowest_missing, too_few_to_judge, too_many_failed};
 pub(crate) use failures::Asked;
 pub(crate) use schedule::{moved_up, skipped};
 
@@ -224,10 +224,11 @@ pub(crate) fn room(log: &Log, phases: &[PhaseConfig], room: u64) {
         if phase.concurrency.is_some() || all_fit || seconds >= SLOW_ANSWER {
             continue;
         }
+        let time = if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.1} s") };
         log.warning(
             "host",
             &format!(
-                "at {rate} requests/s the host has connections for answers within {seconds:.1} s (open files, local ports); \
+                "at {rate} requests/s the host has connections for answers within {time} (open files, local ports); \
                  slower ones use them up: raise `ulimit -n`, add source addresses with --bind-address, or cap with \
                  --concurrency"
             ),

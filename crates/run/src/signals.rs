@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use aiperf_clock::now;
+use aiperf_clock::{Mono, now};
 use aiperf_config::OutputConfig;
 use aiperf_load::StopCause;
 use aiperf_report::{FileNames, Screen, remove_unfinished};
@@ -13,12 +13,17 @@ use signal_hook::low_level;
 
 use crate::compute::Shared;
 
+/// A second signal this soon after the first is the same one, ns: `timeout` and `kill` of a group send it to the process and
+/// to its group, wrappers pass on what the terminal sent to both.
+const SAME: u64 = 100_000_000;
+
 /// A run that signals are about, and how many came.
 struct Attached {
     shared: Arc<Shared>,
     screen: Arc<Screen>,
     output: OutputConfig,
-    signalled: bool,
+    /// When the first one had been heard.
+    signalled: Option<Mono>,
     /// Nothing more is sent.
     is_over: bool,
 }
@@ -78,7 +83,7 @@ impl Signals {
 
     /// From now on signals are about this run, one that waited first of all.
     pub(crate) fn attach(&self, shared: Arc<Shared>, screen: Arc<Screen>, output: OutputConfig) {
-        let mut run = Attached { shared, screen, output, signalled: false, is_over: false };
+        let mut run = Attached { shared, screen, output, signalled: None, is_over: false };
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let About::Beginning(Some(signal)) = *slot {
             heard(&mut run, signal);
@@ -109,7 +114,10 @@ impl Drop for Signals {
 }
 
 fn heard(run: &mut Attached, signal: i32) {
-    if std::mem::replace(&mut run.signalled, true) {
+    if let Some(first) = run.signalled {
+        if is_same(first, now()) {
+            return;
+        }
         // Whole lines only: what is in a file then ends with a record.
         for sink in [&run.shared.records, &run.shared.raw].into_iter().flatten() {
             sink.seal(now());
@@ -122,12 +130,17 @@ fn heard(run: &mut Attached, signal: i32) {
     // First of all: a terminal may take its time.
     run.shared.stop(StopCause::Interrupt);
     let name = name(signal);
-    let now = match (run.is_over, run.shared.inputs.is_some()) {
+    let what = match (run.is_over, run.shared.inputs.is_some()) {
         (true, true) => "the run is over; inputs.json ends with what was made, the results are written",
         (true, false) => "the run is over; the results are written",
         (false, _) => "no more requests are sent; writing what was measured",
     };
-    run.screen.lines(&format!("{name}: {now} (again: stop at once)"));
+    run.screen.lines(&format!("{name}: {what} (again: stop at once)"));
+    run.signalled = Some(now());
+}
+
+fn is_same(first: Mono, at: Mono) -> bool {
+    at.saturating_since(first) < SAME
 }
 
 /// What a person calls it.
@@ -169,6 +182,12 @@ fn ignores(status: &str, signal: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_signal_to_the_process_and_to_its_group_is_one() {
+        assert!(is_same(Mono(5), Mono(5)) && is_same(Mono(5), Mono(4 + SAME)));
+        assert!(!is_same(Mono(5), Mono(5 + SAME)));
+    }
 
     #[test]
     fn an_ignored_hangup_is_seen() {

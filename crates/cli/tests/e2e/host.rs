@@ -58,7 +58,7 @@ fn inference_perf_50_an_open_loop_that_the_host_has_no_room_for_is_warned_of() {
         ("--request-rate 2 --benchmark-duration 0.6", 0),
     ] {
         let ran = in_shell(&place, "ulimit -n 256;", MOCK, &format!("{flags} --isl 16"), "");
-        let said = "at 100 requests/s the host has connections for answers within 0.6 s";
+        let said = "at 100 requests/s the host has connections for answers within 560 ms";
         assert_eq!(ran.err.matches(said).count(), count, "{flags}: {}", ran.err);
     }
 }

@@ -85,17 +85,17 @@ fn a_second_signal_ends_with_130_within_200_ms() {
 fn milliseconds_from_the_second_signal_to_the_end() -> u64 {
     let place = Place::new();
     let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2")]);
-    // After the first signal inputs.json is finished: half a million prompts take a while.
-    let mut command = place.profile(
-        &mock.url(),
-        "--streaming --concurrency 2 --request-count 100000 --isl 256 --num-dataset-entries 500000 --export-level raw",
-    );
-    let live = Live::start(&mut command);
+    let flags = "--streaming --concurrency 2 --request-count 100000 --isl 16 --num-dataset-entries 10 --export-level raw";
+    let live = Live::start(&mut place.profile(&mock.url(), flags));
     mock.until(|stats| stats.requests >= 200);
+    // A pipe that nobody reads in the place of a file that is not there yet: after the first signal the run waits there.
+    let stuck = place.path("out/.profile_export_aiperf.json.tmp");
+    assert!(std::process::Command::new("mkfifo").arg(stuck).status().unwrap().success());
     live.signal(Signal::INT);
     live.await_err("no more requests are sent");
-    live.signal(Signal::INT);
+    // One that comes with the first is the first.
     let second = now();
+    live.signal_until_it_ends(Signal::INT);
     let ran = live.end().with_code(130);
     let after_ms = ran.ended.saturating_since(second) / 1_000_000;
     let results = place.results();
@@ -105,6 +105,20 @@ fn milliseconds_from_the_second_signal_to_the_end() -> u64 {
     assert!(!results.dir.join(".aiperf_results_ready.json").exists(), "an aborted run is not ready");
     assert!(!results.files().iter().any(|name| name.contains(".tmp")), "{:?}", results.files());
     after_ms
+}
+
+/// `timeout` and `kill` of a group signal the process twice at once: that is no second signal.
+#[test]
+fn two_signals_at_once_are_one_and_what_was_measured_is_kept() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0"), ("tokens", "2")]);
+    let flags = "--concurrency 2 --request-count 1000000 --isl 16 --num-dataset-entries 10";
+    let live = Live::start(&mut place.profile(&mock.url(), flags));
+    mock.until(|stats| stats.requests >= 50);
+    live.signal(Signal::TERM);
+    live.signal(Signal::INT);
+    live.end().with_code(0);
+    place.results().assert_complete(true);
 }
 
 /// What was never sent is made after the run, for `inputs.json` alone: that is said, and a signal ends it.

@@ -151,6 +151,12 @@ impl Live {
         rustix::process::kill_process(self.pid, signal).unwrap();
     }
 
+    pub(crate) fn signal_until_it_ends(&self, signal: Signal) {
+        while rustix::process::kill_process(self.pid, signal).is_ok() {
+            std::thread::yield_now();
+        }
+    }
+
     /// Processes that this one has started and that still run.
     pub(crate) fn children(&self) -> Vec<String> {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid.as_raw_nonzero())).unwrap();

@@ -128,6 +128,15 @@ fn a_run_that_its_grace_period_cut_off_whole_says_so() {
     );
 }
 
+/// What is cut off is what was slow: every figure is better without it.
+#[test]
+fn requests_that_the_grace_period_cut_off_are_told_as_missing_from_the_figures() {
+    let flags = "--concurrency 3 --benchmark-duration 0.4 --benchmark-grace-period 0.2 --isl 8";
+    let ran = Place::new().run("mock://?plan=ok*5:hang*2:ok*1000&ttft=5ms&itl=0", flags).with_code(0);
+    assert_said_once(&ran, "--benchmark-grace-period cut off 2 of ");
+    assert_said_once(&ran, "they were the slowest, and are in no latency; raise it");
+}
+
 #[test]
 fn a_run_that_ended_before_its_first_arrival_says_when_that_was_due() {
     let flags = "--request-rate 0.5 --arrival-pattern constant --benchmark-duration 0.4 --isl 8";

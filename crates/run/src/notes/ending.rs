@@ -33,6 +33,16 @@ pub(crate) fn too_few_to_judge(summary: &Summary, threshold: Threshold) -> Optio
     })
 }
 
+/// What is said of a run whose grace period was over before its answers were.
+pub(crate) fn slowest_missing(phase: &PhaseResults) -> Option<String> {
+    let (cut, sent) = (phase.in_flight_cancelled_count, phase.sent_count);
+    (cut > 0 && phase.summary.valid_count > 0).then(|| {
+        format!(
+            "--benchmark-grace-period cut off {cut} of {sent} requests: they were the slowest, and are in no latency; raise it"
+        )
+    })
+}
+
 /// What is said of a run that was interrupted before anything was measured.
 pub(crate) fn interrupted_early(in_warmup: bool) -> &'static str {
     if in_warmup {

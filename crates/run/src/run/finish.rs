@@ -145,6 +145,12 @@ fn say_why_it_failed(
     {
         log.warning("run", &said);
     }
+    if stopped.is_none()
+        && let Some(phase) = results.profiling()
+        && let Some(said) = notes::slowest_missing(phase)
+    {
+        log.warning("run", &said);
+    }
     if results.profiling().is_none() && stopped == Some(StopCause::Interrupt) {
         log.error("run", notes::interrupted_early(results.warmup().is_some()));
     } else if results.profiling().is_none_or(|phase| phase.summary.valid_count == 0) {
