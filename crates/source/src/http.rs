@@ -9,7 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
 
 pub(crate) use body::Body;
@@ -281,6 +281,14 @@ pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
 }
 
+/// Whether an answer is a page for people, by the type that it says it has.
+pub(crate) fn is_page(headers: &HeaderMap) -> bool {
+    const PAGE: &str = "text/html";
+    header(headers, CONTENT_TYPE.as_str())
+        .and_then(|kind| kind.get(..PAGE.len()))
+        .is_some_and(|start| start.eq_ignore_ascii_case(PAGE))
+}
+
 /// The innermost cause of an error of the client, which names no URL.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     if error.is_timeout() {
@@ -302,6 +310,19 @@ mod tests {
     use reqwest::header::HeaderValue;
 
     use super::*;
+
+    #[test]
+    fn a_page_is_known_by_its_type_in_any_case() {
+        let kinds = ["text/html", " Text/HTML; charset=utf-8", "text/plain", "text/htm", "text/htmé", ""];
+        let pages = kinds.map(|kind| {
+            is_page(&HeaderMap::from_iter([(
+                CONTENT_TYPE,
+                HeaderValue::from_bytes(kind.as_bytes()).unwrap(),
+            )]))
+        });
+        assert_eq!(pages, [true, true, false, false, false, false]);
+        assert!(!is_page(&HeaderMap::new()));
+    }
 
     #[test]
     fn a_date_to_come_back_at_is_by_the_clock_of_the_server() {

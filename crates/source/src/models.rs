@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cache::hub::HubCache;
-use crate::digest::{Checksum, ITS_SOURCE, Promise, Wanted};
+use crate::cache::hub::{HubCache, has_bytes_of};
+use crate::digest::{ITS_SOURCE, Promise};
 use crate::error::{Problem, SourceError};
 use crate::events::{Event, Stop};
 use crate::lock;
@@ -47,17 +47,14 @@ pub struct FoundModel {
 /// the name of the blob is the digest of. A file that links no blob has no such name.
 pub fn is_damaged_copy(path: &Path) -> bool {
     let Ok(target) = path.read_link() else { return false };
-    let name = target.file_name().and_then(|name| name.to_str());
-    let Some(promise) = name.and_then(promise) else { return false };
-    let Ok(found) = path.metadata() else { return path.symlink_metadata().is_ok() };
-    let wanted = match &promise {
-        // Other stores that speak like the Hub name blobs by their plain sha1.
-        Promise::GitBlob(_) => Wanted { git_length: Some(found.len()), checksum: Some(Checksum::Sha1) },
-        _ => Wanted::default(),
+    let Some(blob) = target.file_name().and_then(|name| name.to_str()).filter(|name| promise(name).is_some())
+    else {
+        return false;
     };
-    let Ok(Some(digests)) = transfer::digest_file(path, wanted, &Stop::default()) else { return false };
-    let is_plain = digests.stored.as_ref().is_some_and(|(_, sum)| Some(sum.as_str()) == name);
-    !is_plain && digests.check(&promise).is_err()
+    if path.metadata().is_err() {
+        return path.symlink_metadata().is_ok();
+    }
+    has_bytes_of(path, blob, &Stop::default()).is_ok_and(|has| has == Some(false))
 }
 
 impl Sources {
@@ -84,12 +81,8 @@ impl Sources {
         self.about(listing.name.clone(), async {
             let repo = Repo::model(&listing.name);
             let cache = HubCache::new(&self.settings.hub, &repo);
-            let missing: Vec<&Entry> = listing
-                .entries
-                .iter()
-                .filter(|entry| wanted.contains(&entry.path.as_str()))
-                .filter(|entry| !cache.has_whole_file(&listing.commit, entry))
-                .collect();
+            let wanted = listing.entries.iter().filter(|entry| wanted.contains(&entry.path.as_str()));
+            let missing = self.missing(&cache, &listing.commit, wanted)?;
             let mut meter = None;
             for (index, entry) in missing.iter().enumerate() {
                 let later = &missing[index + 1..];
@@ -100,6 +93,22 @@ impl Sources {
             }
             Ok(cache.snapshot(&listing.commit))
         })
+    }
+
+    /// Those that are not in the cache with their bytes.
+    fn missing<'e>(
+        &self,
+        cache: &HubCache,
+        commit: &str,
+        entries: impl IntoIterator<Item = &'e Entry>,
+    ) -> Result<Vec<&'e Entry>, Problem> {
+        let mut missing = Vec::new();
+        for entry in entries {
+            if !cache.has_whole_file(commit, entry, &self.stop)? {
+                missing.push(entry);
+            }
+        }
+        Ok(missing)
     }
 
     /// Brings a file before those that come `later`. The first that is transferred makes the meter, and says how many
@@ -120,7 +129,7 @@ impl Sources {
             None => None,
         };
         // Whoever held the lock may have brought it.
-        if cache.has_whole_file(commit, entry) {
+        if cache.has_whole_file(commit, entry, &self.stop)? {
             return Ok(());
         }
         let temp = cache.temp_of(entry, lock.as_ref().is_some_and(lock::Lock::is_held)).map_err(disk)?;
@@ -133,12 +142,15 @@ impl Sources {
             resumes: entry.etag.is_some(),
             variable: HUB_CACHE_VARIABLE,
         };
-        let meter = meter.get_or_insert_with(|| {
-            let missing = || later.iter().filter(|entry| !cache.has_whole_file(commit, entry));
-            let bytes = missing().chain([&entry]).map(|entry| entry.size).sum();
-            self.events.send(Event::Start { files: 1 + missing().count(), bytes });
-            Meter::new(self.events.clone())
-        });
+        let meter = match meter {
+            Some(meter) => meter,
+            None => {
+                let missing = self.missing(cache, commit, later.iter().copied())?;
+                let bytes = missing.iter().chain([&entry]).map(|entry| entry.size).sum();
+                self.events.send(Event::Start { files: 1 + missing.len(), bytes });
+                meter.insert(Meter::new(self.events.clone()))
+            }
+        };
         let (temp, _) = transfer::fetch(&order, temp, patience, meter, async |start| {
             self.hub().open(repo, commit, entry, Range { start, end: None }).await
         })
@@ -190,5 +202,45 @@ mod tests {
         }
         std::fs::write(&file, "a copy by itself").unwrap();
         assert!(!is_damaged_copy(&file));
+    }
+
+    #[test]
+    fn a_whole_copy_is_not_fetched_whatever_digest_names_its_blob() {
+        let home = tempfile::tempdir().unwrap();
+        let commit = "c".repeat(40);
+        let variables = [("HOME", home.path().to_str().unwrap()), ("HF_ENDPOINT", "http://127.0.0.1:9")];
+        let settings =
+            crate::Settings::of(&variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        let stop = Stop::default();
+        let sources = Sources::new(settings.unwrap(), crate::Events::none(), stop.clone());
+        let cache = HubCache::new(&sources.settings.hub, &Repo::model("org/m"));
+        // The sha256 of "hello\n", its git blob id, and its plain sha1.
+        let blobs = [
+            "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
+            "ce013625030ba8dba906f756967f9e9ca394464a",
+            "f572d396fae9206628714fb2ce00f72e94f2258f",
+        ];
+        let mut entries = Vec::new();
+        for blob in blobs {
+            let entry = Entry {
+                path: blob.to_owned(),
+                size: Some(6),
+                etag: Some(blob.to_owned()),
+                promise: promise(blob),
+                ..Entry::default()
+            };
+            cache.keep_small_file(&commit, &entry, b"hello\n");
+            entries.push(entry);
+        }
+        let listing = ModelListing { name: "org/m".into(), commit: commit.clone(), entries };
+        assert_eq!(sources.model_files(&listing, &blobs).unwrap(), cache.snapshot(&commit));
+        for entry in &listing.entries {
+            std::fs::write(cache.snapshot(&commit).join(&entry.path), "Hello\n").unwrap();
+            assert!(!cache.has_whole_file(&commit, entry, &stop).unwrap(), "{}", entry.path);
+        }
+        // Whoever is told to stop reads no large file to its end.
+        stop.now();
+        let stopped = cache.has_whole_file(&commit, &listing.entries[1], &stop);
+        assert!(matches!(stopped, Err(Problem::Interrupted)));
     }
 }

@@ -31,7 +31,7 @@ use crate::store::Store;
 pub struct Sources {
     pub(crate) settings: Settings,
     pub(crate) events: Events,
-    stop: Stop,
+    pub(crate) stop: Stop,
     hub: OnceLock<Client>,
     web: OnceLock<Http>,
     s3: OnceLock<S3Client>,

@@ -17,7 +17,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::real::Real;
-use crate::digest::{Digests, Promise, Wanted, digests_of};
+use crate::digest::{Checksum, Digests, Promise, Wanted, digests_of};
 use crate::error::Problem;
 use crate::events::Stop;
 use crate::names;
@@ -94,13 +94,14 @@ impl HubCache {
         self.find(commit, file).is_some()
     }
 
-    /// Whether a file is here with the bytes that its blob id says.
-    pub(crate) fn has_whole_file(&self, commit: &str, file: &Entry) -> bool {
-        let Some(path) = self.find(commit, file) else { return false };
-        let Some(promise) = &file.promise else { return true };
-        let git_length = path.metadata().ok().map(|found| found.len());
-        let digests = digest_file(&path, Wanted { git_length, checksum: None }, &Stop::default());
-        digests.is_ok_and(|digests| digests.is_some_and(|digests| digests.check(promise).is_ok()))
+    /// Whether a file is here with the bytes that its blob id says; an error once `stop` is set.
+    pub(crate) fn has_whole_file(&self, commit: &str, file: &Entry, stop: &Stop) -> Result<bool, Problem> {
+        let Some(path) = self.find(commit, file) else { return Ok(false) };
+        let Some(etag) = file.etag.as_deref() else { return Ok(true) };
+        match has_bytes_of(&path, etag, stop) {
+            Ok(has) => has.ok_or(Problem::Interrupted),
+            Err(_) => Ok(false),
+        }
     }
 
     /// The bytes of a manifest that is here; an error where they are not what its blob id says.
@@ -339,6 +340,24 @@ impl HubCache {
         self.root().directory(directory)?;
         Ok(directory.to_owned())
     }
+}
+
+/// Whether a file has the bytes that the blob of this name has; a name that is no digest says nothing of them. `None` once
+/// `stop` is set.
+pub(crate) fn has_bytes_of(path: &Path, blob: &str, stop: &Stop) -> io::Result<Option<bool>> {
+    let Some(promise) = promise(blob) else { return Ok(Some(true)) };
+    let wanted = match &promise {
+        // Other stores that speak like the Hub name blobs by their plain sha1.
+        Promise::GitBlob(_) => {
+            Wanted { git_length: Some(path.metadata()?.len()), checksum: Some(Checksum::Sha1) }
+        }
+        _ => Wanted::default(),
+    };
+    let digests = digest_file(path, wanted, stop)?;
+    Ok(digests.map(|digests| {
+        let is_plain = digests.stored.as_ref().is_some_and(|(_, sum)| sum == blob);
+        is_plain || digests.check(&promise).is_ok()
+    }))
 }
 
 fn commit_of(plan: &Plan) -> &str {

@@ -9,8 +9,8 @@ use url::Url;
 use crate::error::Problem;
 use crate::events::Events;
 use crate::http::{
-    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, own_time, redirect_target, retrying,
-    server_time, transient_answer,
+    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, is_page, own_time, redirect_target,
+    retrying, server_time, transient_answer,
 };
 use crate::manifest::MOST_BYTES;
 use crate::names;
@@ -186,8 +186,6 @@ impl Web<'_> {
         retrying(self.http.patience(), async || {
             let response = self.ask(Method::GET, &url, &[]).await?;
             let status = response.status();
-            let html = header(response.headers(), "content-type")
-                .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/html"));
             match status.as_u16() {
                 404 | 410 => Ok(None),
                 401 | 403 => {
@@ -195,7 +193,7 @@ impl Web<'_> {
                         .info(format!("{place} may not be read ({}): taken as absent", status.as_u16()));
                     Ok(None)
                 }
-                200 if html => Ok(None),
+                200 if is_page(response.headers()) => Ok(None),
                 200 => {
                     let coded = is_coded(response.headers(), &url)?;
                     let body = Body::new(response, 0, None);

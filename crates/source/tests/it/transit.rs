@@ -1,7 +1,7 @@
 //! What happens to bytes on their way, who is told to be at fault, and what a person sees meanwhile.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use aiperf_source::{Ask, Blame, Event, Local, SourceError};
 use aiperf_test_servers::{Answer, Request, Server, StubHub, StubRepo, StubStore};
@@ -112,21 +112,18 @@ fn bytes_that_are_not_those_of_the_hub_are_no_fault_of_the_publisher() {
 #[test]
 fn what_a_storage_sends_in_place_of_a_file_is_no_new_version_of_it() {
     type Given = fn(&Request) -> Answer;
-    let page = b"<html>sign in</html>";
+    const PAGE: &[u8] = b"<html>sign in</html>";
     let cases: [(&str, Given); 4] = [
         ("20 bytes (an HTML page)", |_| {
-            Answer::status(200)
-                .with("Content-Type", "text/html; charset=utf-8")
-                .body(*b"<html>sign in</html>")
+            Answer::status(200).with("Content-Type", "Text/HTML; charset=utf-8").body(PAGE)
         }),
         ("an HTML page", |_| Answer {
             without_length: true,
-            ..Answer::status(200).with("Content-Type", "text/html").body(*b"<html>sign in</html>")
+            ..Answer::status(200).with("Content-Type", "text/html").body(PAGE)
         }),
         ("0 bytes", |_| Answer::status(200)),
         ("3 bytes", |_| Answer::status(200).body(*b"{}\n")),
     ];
-    assert_eq!(page.len(), 20);
     for (sent, given) in cases {
         let (hub, machine, fetched) = from_storage(usize::MAX, given);
         let error = fetched.unwrap_err();
@@ -226,38 +223,101 @@ fn files_that_are_small_are_told_one_by_one() {
     assert_eq!(told(&machine), []);
 }
 
-#[test]
-fn who_waits_for_another_download_does_not_say_that_it_downloads() {
-    let bytes: Arc<[u8]> = LINES.repeat(10_000).into();
-    let server = Server::start(move |request| match request.path() {
-        "/x.jsonl" => Answer::file(request, &bytes).with("ETag", "\"a\""),
-        _ => Answer::status(404),
-    });
-    let (hub, machine) = hub_with(&[("lfs:x.jsonl", &LINES.repeat(10_000))]);
-    for reference in [format!("{}/x.jsonl", server.url()), "hf://org/repo/x.jsonl".to_owned()] {
-        machine.events.lock().unwrap().clear();
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| machine.fetch(&reference, &with("single_turn")).unwrap());
-            }
-        });
-        let starts = told(&machine).into_iter().filter(|event| matches!(event, Event::Start { .. })).count();
-        assert_eq!(starts, 1, "{reference}");
+/// Returns once somebody waits for the download of another.
+fn until_one_waits(events: &Mutex<Vec<Event>>) {
+    let waits = |event: &Event| matches!(event, Event::Note { text, .. } if text.starts_with("waiting for"));
+    while !events.lock().unwrap().iter().any(waits) {
+        std::thread::yield_now();
     }
-    drop(hub);
-    let (_hub, machine) = hub_with(&[("tokenizer.json", &LINES.repeat(10_000))]);
+}
+
+/// As a fault of a Hub: no file is sent before somebody waits for it.
+fn sends_when_one_waits(machine: &Machine) -> impl FnMut(&Request) -> Option<Answer> + Send + use<> {
+    let events = Arc::clone(&machine.events);
+    move |request| {
+        if request.method == "GET" && !request.path().starts_with("/api/") {
+            until_one_waits(&events);
+        }
+        None
+    }
+}
+
+/// Does it four times at once; what was said to start meanwhile.
+fn starts_of_four(machine: &Machine, work: impl Fn() + Sync) -> Vec<Event> {
+    machine.events.lock().unwrap().clear();
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| {
-                let sources = machine.sources();
-                let listing = sources.model("org/repo", "main").unwrap();
-                sources.model_files(&listing, &["tokenizer.json"]).unwrap();
-            });
+            scope.spawn(&work);
         }
     });
-    let starts: Vec<_> =
-        told(&machine).into_iter().filter(|event| matches!(event, Event::Start { .. })).collect();
-    assert_eq!(starts, [Event::Start { files: 1, bytes: Some(10_000 * LINES.len() as u64) }]);
+    told(machine).into_iter().filter(|event| matches!(event, Event::Start { .. })).collect()
+}
+
+#[test]
+fn who_waits_for_another_download_does_not_say_that_it_downloads() {
+    let one = Event::Start { files: 1, bytes: Some(LINES.len() as u64) };
+    let (hub, machine) = hub_with(&[("lfs:x.jsonl", LINES), ("tokenizer.json", LINES)]);
+    let events = Arc::clone(&machine.events);
+    let server = Server::start(move |request| match request.path() {
+        "/x.jsonl" => {
+            if request.method == "GET" {
+                until_one_waits(&events);
+            }
+            Answer::file(request, &LINES.into()).with("ETag", "\"a\"")
+        }
+        _ => Answer::status(404),
+    });
+    let plan = |reference: &str| machine.access(reference, &with("single_turn")).unwrap();
+    let plans = [plan(&format!("{}/x.jsonl", server.url())), plan("hf://org/repo/x.jsonl")];
+    let listing = machine.sources().model("org/repo", "main").unwrap();
+    hub.fault(sends_when_one_waits(&machine));
+    for plan in plans {
+        let starts = starts_of_four(&machine, || _ = machine.sources().fetch(&plan).unwrap());
+        assert_eq!(starts, [one.clone()]);
+    }
+    let starts = starts_of_four(&machine, || {
+        machine.sources().model_files(&listing, &["tokenizer.json"]).unwrap();
+    });
+    assert_eq!(starts, [one]);
+}
+
+#[test]
+fn a_transfer_that_fails_has_an_end_for_who_watches_it() {
+    let (hub, machine) = hub_with(&[("lfs:x.jsonl", LINES), ("tokenizer.json", LINES)]);
+    hub.fault(|request| {
+        let is_file = request.method == "GET" && !request.path().starts_with("/api/");
+        is_file.then(|| Answer { cut_after: Some(10), ..Answer::file(request, &LINES.into()) })
+    });
+    let ends = || {
+        let told = told(&machine);
+        let last = told.iter().rposition(|event| matches!(event, Event::Start { .. }));
+        assert!(last.is_some() && told.last() == Some(&Event::End), "{told:?}");
+        machine.events.lock().unwrap().clear();
+    };
+    machine.fetch("hf://org/repo/x.jsonl", &with("single_turn")).unwrap_err();
+    ends();
+    let sources = machine.sources();
+    let listing = sources.model("org/repo", "main").unwrap();
+    sources.model_files(&listing, &["tokenizer.json"]).unwrap_err();
+    ends();
+}
+
+#[test]
+fn a_token_that_a_hub_repeats_is_not_shown() {
+    let hub = StubHub::start(&[("org/repo", StubRepo::new(&[("x.jsonl", LINES)]))]);
+    hub.fault(|request| {
+        let sent = request.header("authorization")?.strip_prefix("Bearer ")?.to_owned();
+        let other = "hf_canaryabcdefghijklmnopqrstuvw";
+        // The second time it stands where what is quoted ends.
+        let message = format!("token {sent} ({other}) is expired: {} {sent}", "x".repeat(130));
+        Some(Answer::status(401).with("X-Error-Message", message))
+    });
+    for token in ["hf_canaryZYXWVUTSRQPONMLKJIHGFEDCBA", "canary-of-a-mirror"] {
+        let machine = Machine::new(&[("HF_ENDPOINT", &hub.endpoint()), ("HF_TOKEN", token)]);
+        let text = machine.access("hf://org/repo/x.jsonl", &with("single_turn")).unwrap_err().to_string();
+        assert!(text.contains(": token <redacted> (<redacted>) is expired"), "{text}");
+        assert!(!text.contains("canary"), "{text}");
+    }
 }
 
 #[test]

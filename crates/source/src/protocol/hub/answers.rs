@@ -7,7 +7,7 @@ use reqwest::header::HeaderMap;
 
 use super::client::Repo;
 use crate::error::Problem;
-use crate::http::{ATTEMPTS, Failure, header, transient_answer};
+use crate::http::{ATTEMPTS, Failure, header, is_page, transient_answer};
 use crate::settings::{HUB, HubSettings};
 
 /// What was asked.
@@ -54,17 +54,12 @@ pub(super) fn classify(
             fix: format!("Check the spelling{spelling}; a private repository needs {needs}"),
         }
     };
-    // The API answers in JSON, and says what it did not find.
-    let is_page = text
-        .trim_start()
-        .get(..5)
-        .is_some_and(|start| start.eq_ignore_ascii_case("<html") || start.eq_ignore_ascii_case("<!doc"));
     let problem = match (code, status.as_u16()) {
         (_, 401) if says(INVALID) || (token && code.is_empty() && is_about_token(message)) => {
             Problem::Denied {
                 what: match message {
                     "" | INVALID => format!("the Hub rejected the token for {repo}"),
-                    _ => format!("the Hub rejected the token for {repo}: {}", quoted(message)),
+                    _ => format!("the Hub rejected the token for {repo}: {}", quoted(message, settings)),
                 },
                 fix: "Set HF_TOKEN to a valid token, or unset it for a public repository".into(),
             }
@@ -102,7 +97,8 @@ pub(super) fn classify(
                 }),
             };
         }
-        ("", 404) if is_page => not_a_hub(endpoint, "an HTML page, with status 404"),
+        // The API answers in JSON, and says what it did not find.
+        ("", 404) if is_page(headers) => not_a_hub(endpoint, "an HTML page, with status 404"),
         (_, 404) => not_found(),
         _ => {
             if let Some(failure) = transient_answer(status, headers, &format!("a question about {repo}")) {
@@ -120,11 +116,13 @@ fn is_about_token(message: &str) -> bool {
     ["token", "credential", "expired"].iter().any(|word| message.contains(word))
 }
 
-/// The beginning of what a server says, without what may be a secret.
-fn quoted(message: &str) -> String {
+/// The beginning of what a server says, without what may be a secret: some repeat the token.
+fn quoted(message: &str, settings: &HubSettings) -> String {
     const MOST: usize = 200;
-    let text: String = message.trim().trim_end_matches('.').chars().take(MOST).collect();
-    aiperf_config::redact_text(&text)
+    let token: Vec<String> = settings.token.iter().map(|token| token.expose().to_owned()).collect();
+    // Before it is cut: half of a secret is not known as one.
+    let text = aiperf_config::redact_known(message, &token);
+    text.trim().trim_end_matches('.').chars().take(MOST).collect()
 }
 
 /// `RateLimit: "api";r=0;t=55`: nothing is left for so many seconds.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, LINK, RANGE};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, HeaderMap, LINK, RANGE};
 use reqwest::{Method, Response, StatusCode};
 use serde::Deserialize;
 use url::Url;
@@ -12,7 +12,7 @@ use url::Url;
 use super::answers::{Asked, classify, not_a_hub};
 use crate::error::Problem;
 use crate::http::{
-    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, redirect_target, retrying,
+    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, is_page, redirect_target, retrying,
 };
 use crate::models::FoundModel;
 use crate::protocol::{Entry, Range};
@@ -394,8 +394,7 @@ impl Client {
                     return Err(self.failed(response, asked).await);
                 }
                 let headers = response.headers().clone();
-                let html = header(&headers, "content-type").is_some_and(|kind| kind.starts_with("text/html"));
-                if html {
+                if is_page(&headers) {
                     return Err(not_a_hub(&self.settings.endpoint, "an HTML page").into());
                 }
                 let bytes = Body::new(response, 0, None).small(MOST_JSON).await?;
@@ -516,8 +515,7 @@ fn is_the_file(response: &Response, url: &Url, file: &Entry) -> Result<(), Failu
         StatusCode::PARTIAL_CONTENT => content_range(headers).and_then(|(_, total)| total),
         _ => header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse().ok()),
     };
-    let is_page = header(headers, CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("text/html"));
-    let sent = match (total, is_page) {
+    let sent = match (total, is_page(headers)) {
         (Some(total), _) if total == size => return Ok(()),
         (None, false) => return Ok(()),
         (Some(total), false) => format!("{total} bytes"),

@@ -14,7 +14,7 @@ use super::profiles::Profiles;
 use super::xml::{Listed, Page};
 use crate::digest::{Checksum, Promise, hex};
 use crate::error::Problem;
-use crate::http::{Body, Failure, Http, content_range, header};
+use crate::http::{Body, Failure, Http, content_range, header, is_page};
 use crate::protocol::Entry;
 use crate::settings::{Patience, Settings};
 
@@ -187,7 +187,7 @@ impl Client {
         if response.status().is_success() {
             // Some stores call everything but objects that, too; a listing that is none is told by its reader.
             return match ask.key {
-                Some(key) if is_page(response.headers()) => Err(a_page(ask.bucket, key).into()),
+                Some(key) if is_page_of_no_store(response.headers()) => Err(a_page(ask.bucket, key).into()),
                 _ => Ok(Ok(response)),
             };
         }
@@ -223,12 +223,9 @@ impl Client {
 }
 
 /// Whether an answer is a page for people, and of no store: each of those names its request.
-fn is_page(headers: &HeaderMap) -> bool {
+fn is_page_of_no_store(headers: &HeaderMap) -> bool {
     let of_store = headers.keys().any(|name| name.as_str().starts_with("x-amz"));
-    !of_store
-        && header(headers, "content-type").is_some_and(|kind| {
-            kind.trim_start().get(..9).is_some_and(|start| start.eq_ignore_ascii_case("text/html"))
-        })
+    !of_store && is_page(headers)
 }
 
 fn a_page(bucket: &str, key: &str) -> Problem {
