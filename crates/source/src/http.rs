@@ -9,7 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, LINK, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response, StatusCode};
 
 pub(crate) use body::Body;
@@ -274,6 +274,22 @@ pub(crate) fn content_range(headers: &HeaderMap) -> Option<(u64, Option<u64>)> {
     let (range, total) = header(headers, "content-range")?.strip_prefix("bytes ")?.split_once('/')?;
     let (start, _) = range.split_once('-')?;
     Some((start.trim().parse().ok()?, total.trim().parse().ok()))
+}
+
+/// Where the next page of a listing is, as its `Link` header tells.
+pub(crate) fn next_page(headers: &HeaderMap) -> Option<String> {
+    headers
+        .get_all(LINK)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','))
+        .find_map(|link| {
+            let (url, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
+            parameters
+                .split(';')
+                .any(|parameter| matches!(parameter.trim(), "rel=\"next\"" | "rel=next"))
+                .then(|| url.to_owned())
+        })
 }
 
 /// A header as text.

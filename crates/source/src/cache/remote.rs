@@ -11,6 +11,8 @@
 //!
 //! A key is the digest of what was fetched and of its version; nothing secret is part of it in the clear.
 
+mod record;
+
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -29,6 +31,7 @@ use crate::settings::REMOTE_CACHE_VARIABLE;
 use crate::store::Store;
 use crate::temp::{self, Leftover, Root, TempFile};
 use crate::transfer::disk_problem;
+use record::{RECORDS, Record, RecordedFile, line};
 
 /// The files of one reference.
 #[derive(Debug)]
@@ -55,70 +58,6 @@ struct Read {
 
 /// Device, inode, length and time of a file.
 type Stamp = (u64, u64, u64, i64, i64);
-
-/// The files that tell what an entry holds.
-const RECORDS: [&str; 2] = ["entry.json", "partial.jsonl"];
-
-/// `entry.json`
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Record {
-    schema: u32,
-    reference: String,
-    version: Option<String>,
-    files: Vec<RecordedFile>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct RecordedFile {
-    path: String,
-    size: u64,
-    sha256: String,
-    /// The size that the source told, where the bytes were decoded on their way and are not so many.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    announced: Option<u64>,
-    /// When it was last written, nanoseconds since 1970: where that changes, its bytes may have, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    modified: Option<u64>,
-    /// The same of anything about it (its ctime): who writes it and puts the other time back changes this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    changed: Option<u64>,
-}
-
-impl RecordedFile {
-    /// The record of a file that lies at `path`.
-    fn of(plan: &Plan, file: &Entry, digests: &Digests, path: &Path) -> RecordedFile {
-        RecordedFile {
-            path: plan.name(file).to_owned(),
-            size: digests.size,
-            sha256: digests.sha256.clone(),
-            announced: file.size.filter(|size| *size != digests.size),
-            modified: None,
-            changed: None,
-        }
-        .at_times_of(path)
-    }
-
-    /// The same with the times that the file at `path` has.
-    fn at_times_of(self, path: &Path) -> RecordedFile {
-        let found = std::fs::symlink_metadata(path).ok();
-        let of = |seconds: i64, nanos: i64| {
-            let seconds = u64::try_from(seconds).ok()?;
-            seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(nanos).ok()?)
-        };
-        let modified = found.as_ref().and_then(|found| of(found.mtime(), found.mtime_nsec()));
-        let changed = found.as_ref().and_then(|found| of(found.ctime(), found.ctime_nsec()));
-        RecordedFile { modified, changed, ..self }
-    }
-
-    fn times(&self) -> (Option<u64>, Option<u64>) {
-        (self.modified, self.changed)
-    }
-
-    /// Whether this is the file of which the source tells this size.
-    fn is_of(&self, size: u64) -> bool {
-        size == self.announced.unwrap_or(self.size)
-    }
-}
 
 /// `refs/….json`: a whole access check, to be repeated without a network.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -430,12 +369,6 @@ impl Store for RemoteCache {
         let path = self.root.parent().map_or_else(|| self.root.clone(), Path::to_owned);
         Root { path, mode: 0o700 }
     }
-}
-
-/// A line of the record of an entry that is being made.
-fn line(file: &RecordedFile) -> io::Result<String> {
-    // Invariant: the types of a record are those that JSON has.
-    Ok(serde_json::to_string(file).map_err(io::Error::other)? + "\n")
 }
 
 /// Path and text of the manifest or sidecar of a plan.

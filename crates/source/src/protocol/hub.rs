@@ -4,6 +4,7 @@ mod answers;
 pub(crate) mod client;
 mod near;
 pub(crate) mod offline;
+mod storage;
 
 use crate::cache::hub::HubCache;
 use crate::digest::{ITS_SOURCE, Promise, digests_of};

@@ -4,15 +4,16 @@ use std::collections::HashSet;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, HeaderMap, LINK, RANGE};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, RANGE};
 use reqwest::{Method, Response, StatusCode};
 use serde::Deserialize;
 use url::Url;
 
 use super::answers::{Asked, classify, not_a_hub};
+use super::storage::{answer_body, is_the_file, no_such_range};
 use crate::error::Problem;
 use crate::http::{
-    Body, Failure, Http, MOST_HOPS, content_range, header, host_of, is_page, redirect_target, retrying,
+    Body, Failure, Http, MOST_HOPS, header, host_of, is_page, next_page, redirect_target, retrying,
 };
 use crate::models::FoundModel;
 use crate::protocol::{Entry, Range};
@@ -475,73 +476,8 @@ enum Resolved {
     Storage(Url),
 }
 
-fn answer_body(response: Response, file: &Entry, range: Range) -> Result<Body, Failure> {
-    let status = response.status();
-    let headers = response.headers();
-    match status {
-        StatusCode::OK => {
-            let total = header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse().ok());
-            Ok(Body::new(response, 0, total))
-        }
-        StatusCode::PARTIAL_CONTENT => match content_range(headers) {
-            Some((start, total)) if start == range.start => Ok(Body::new(response, start, total)),
-            _ => Err(Failure::transient(Problem::CutShort {
-                file: file.path.clone(),
-                what: "another range came than the one asked for".into(),
-            })),
-        },
-        StatusCode::RANGE_NOT_SATISFIABLE => Err(no_such_range(file)),
-        status => Err(unexpected(status, file).into()),
-    }
-}
-
-fn unexpected(status: StatusCode, file: &Entry) -> Problem {
-    Problem::Unexpected {
-        what: format!("{} to GET {}", status.as_u16(), file.path),
-        fix: "Run again; if it stays so, ask the publisher".into(),
-    }
-}
-
-fn no_such_range(file: &Entry) -> Failure {
-    Failure::NoSuchRange(unexpected(StatusCode::RANGE_NOT_SATISFIABLE, file))
-}
-
-/// Whether the storage sends the file, and not a page or so many other bytes. What a file is was fixed before, so that
-/// it is no new version.
-fn is_the_file(response: &Response, url: &Url, file: &Entry) -> Result<(), Failure> {
-    let Some(size) = file.size else { return Ok(()) };
-    let headers = response.headers();
-    let total = match response.status() {
-        StatusCode::PARTIAL_CONTENT => content_range(headers).and_then(|(_, total)| total),
-        _ => header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse().ok()),
-    };
-    let sent = match (total, is_page(headers)) {
-        (Some(total), _) if total == size => return Ok(()),
-        (None, false) => return Ok(()),
-        (Some(total), false) => format!("{total} bytes"),
-        (Some(total), true) => format!("{total} bytes (an HTML page)"),
-        (None, true) => "an HTML page".to_owned(),
-    };
-    Err(Failure::transient(Problem::NotTheFile { host: host_of(url), sent, size, file: file.path.clone() }))
-}
-
 fn too_many_hops(url: &Url) -> Problem {
     Problem::EndlessRedirect(host_of(url))
-}
-
-fn next_page(headers: &HeaderMap) -> Option<String> {
-    headers
-        .get_all(LINK)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|text| text.split(','))
-        .find_map(|link| {
-            let (url, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
-            parameters
-                .split(';')
-                .any(|parameter| matches!(parameter.trim(), "rel=\"next\"" | "rel=next"))
-                .then(|| url.to_owned())
-        })
 }
 
 fn encode(text: &str) -> String {
