@@ -15,6 +15,23 @@ use crate::print;
 /// What is said of a command that did not come to its end.
 const INTERRUPTED: &str = "interrupted; nothing was left behind";
 
+/// Hands Ctrl-C and its kin to `work`, on a thread of its own. Where that cannot be, they end the program by themselves.
+fn listen(work: impl FnOnce(Hook) + Send + 'static) -> Option<Handle> {
+    let listening = Hook::new(aiperf_run::interrupts()).and_then(|signals| {
+        let handle = signals.handle();
+        std::thread::Builder::new().name("signals".into()).spawn(move || work(signals))?;
+        Ok(handle)
+    });
+    if listening.is_err() {
+        // A handler that was set once stays, and with nothing behind it the signal is ignored.
+        for signal in aiperf_run::interrupts() {
+            let always = Arc::new(AtomicBool::new(true));
+            _ = signal_hook::flag::register_conditional_default(signal, always);
+        }
+    }
+    listening.ok()
+}
+
 /// Hears Ctrl-C and its kin as long as it is held; a second one ends the program.
 pub(super) struct Interrupt {
     heard: Arc<AtomicBool>,
@@ -26,21 +43,16 @@ impl Interrupt {
     /// listened to, they end the program themselves.
     pub(super) fn new(unfinished: &Arc<Unfinished>) -> Interrupt {
         let heard = Arc::<AtomicBool>::default();
-        let Ok(mut signals) = Hook::new(aiperf_run::interrupts()) else {
-            return Interrupt { heard, signals: None };
-        };
-        let handle = signals.handle();
         let (flag, unfinished) = (Arc::clone(&heard), Arc::clone(unfinished));
-        let listen = move || {
+        let signals = listen(move |mut signals| {
             for _ in signals.forever() {
                 if flag.swap(true, Ordering::Relaxed) {
                     unfinished.remove();
                     signal_hook::low_level::exit(ExitStatus::Interrupted.code().into());
                 }
             }
-        };
-        _ = std::thread::Builder::new().name("signals".into()).spawn(listen);
-        Interrupt { heard, signals: Some(handle) }
+        });
+        Interrupt { heard, signals }
     }
 
     /// Fails once one was heard. Whoever asks removes what is half made.
@@ -92,7 +104,9 @@ impl Unfinished {
 
     /// Removes it, and what was made for it as far as nothing else is in there.
     pub(super) fn remove(&self) {
-        _ = fs::remove_file(&self.path).or_else(|_| fs::remove_dir_all(&self.path));
+        if fs::remove_file(&self.path).is_err() {
+            remove_folder(&self.path);
+        }
         for folder in &self.made_for_it {
             if fs::remove_dir(folder).is_err() {
                 break;
@@ -101,25 +115,31 @@ impl Unfinished {
     }
 }
 
+/// Removes a folder that another thread may still write to: what it makes meanwhile is removed, too.
+fn remove_folder(path: &Path) {
+    const ATTEMPTS: usize = 100;
+    let is_gone = |_: &usize| match fs::remove_dir_all(path) {
+        Ok(()) => true,
+        Err(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied),
+    };
+    _ = (0..ATTEMPTS).find(is_gone);
+}
+
 /// While it is held, Ctrl-C and its kin end a command that only reads: at once, whatever it does.
 pub(super) struct EndsAtOnce(Option<Handle>);
 
 impl EndsAtOnce {
     /// `folder` is removed before the end. Where signals cannot be listened to, they end the program themselves.
     pub(super) fn new(folder: Option<PathBuf>) -> EndsAtOnce {
-        let Ok(mut signals) = Hook::new(aiperf_run::interrupts()) else { return EndsAtOnce(None) };
-        let handle = signals.handle();
-        let wait = move || {
+        EndsAtOnce(listen(move |mut signals| {
             if signals.forever().next().is_some() {
                 if let Some(folder) = folder {
-                    _ = fs::remove_dir_all(folder);
+                    remove_folder(&folder);
                 }
                 print::last_err(&format!("error: {INTERRUPTED}\n"));
                 std::process::exit(ExitStatus::Failure.code().into());
             }
-        };
-        _ = std::thread::Builder::new().name("signals".into()).spawn(wait);
-        EndsAtOnce(Some(handle))
+        }))
     }
 }
 
@@ -152,6 +172,7 @@ impl<W: Write> Write for Interruptible<W> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
     use std::process::Command;
 
     use aiperf_source::Stop;
@@ -221,6 +242,59 @@ mod tests {
         loop {
             std::thread::park();
         }
+    }
+
+    #[test]
+    fn what_is_still_written_to_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let unfinished = Unfinished::folder(&root.path().join(".half.tmp"));
+        fs::create_dir(unfinished.path()).unwrap();
+        std::thread::scope(|scope| {
+            let folder = unfinished.path();
+            let writer = scope.spawn(move || {
+                (0_u64..).find(|number| fs::write(folder.join(number.to_string()), "1").is_err())
+            });
+            while fs::read_dir(folder).unwrap().count() < 100 {
+                std::thread::yield_now();
+            }
+            unfinished.remove();
+            assert!(!folder.exists());
+            writer.join().unwrap();
+        });
+    }
+
+    const UNHEARD: &str = "AIPERF_TEST_UNHEARD";
+
+    #[test]
+    fn a_signal_that_nobody_can_listen_to_ends_the_program_by_itself() {
+        for kind in ["interrupt", "ends"] {
+            let output = Command::new(std::env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "commands::interrupt::tests::child_that_can_start_no_thread",
+                    "--nocapture",
+                ])
+                .arg("--test-threads=1")
+                // No thread has room for such a stack.
+                .envs([("RUST_MIN_STACK", (1_u64 << 60).to_string()), (UNHEARD, kind.to_owned())])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.signal(), Some(SIGINT), "{kind} {:?} {said}", output.status);
+        }
+    }
+
+    /// Not a test by itself: the child of the one above.
+    #[test]
+    fn child_that_can_start_no_thread() {
+        let Ok(kind) = std::env::var(UNHEARD) else { return };
+        let unfinished = Unfinished::file(Path::new("none"));
+        let _held = match kind.as_str() {
+            "ends" => (None, Some(EndsAtOnce::new(None))),
+            _ => (Some(Interrupt::new(&unfinished)), None),
+        };
+        signal_hook::low_level::raise(SIGINT).unwrap();
+        std::process::exit(9);
     }
 
     #[test]

@@ -591,11 +591,11 @@ fn a_manifest_for_endpoints_that_no_run_has_is_not_said_to_run() {
 }
 
 #[test]
-fn how_many_places_hold_a_credential_is_told() {
+fn how_many_lines_and_cells_hold_a_credential_is_told() {
     let key = format!("hf_{}", "aB3dE6gH9jK2".repeat(3));
     let line = |text: &str| json!({"text": text}).to_string() + "\n";
     let set = Set::new(&[("aiperf.json", b"{\"path\": \"x.jsonl\", \"format\": \"single_turn\"}")]);
-    for (lines, told) in [(1, None), (2, Some("(and 1 more place)")), (12, Some("(and 11 more places)"))] {
+    for (lines, told) in [(1, None), (2, Some("(and 1 more line)")), (12, Some("(and 11 more lines)"))] {
         set.put("x.jsonl", (line("fine") + &line(&key).repeat(lines) + &line("fine")).as_bytes());
         for more in [&[][..], &["--all"]] {
             let finding = set.finding(more, "warning", "x.jsonl", "what looks like a credential");
@@ -607,6 +607,13 @@ fn how_many_places_hold_a_credential_is_told() {
             }
         }
     }
+    let row = |texts: &[&str]| json!({"text": "fine", "texts": texts});
+    let twice = [row(&["fine", "fine"]), row(&[&key, "fine", &key]), row(&[&key, "fine"])];
+    set.put("x.parquet", &rows::parquet(&twice, 3));
+    set.put("aiperf.json", b"{\"path\": \"x.parquet\", \"format\": \"single_turn\"}");
+    let message =
+        set.finding(&[], "warning", "x.parquet", "what looks like a credential")["message"].to_string();
+    assert!(message.contains("row 2, column `texts`") && message.contains("(and 1 more cell)"), "{message}");
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         suggested: None,
         is_to_paste: !directory.join(MANIFEST).is_file(),
     };
-    sidecars(directory, endpoint, all, &mut checked);
+    let has_rest = sidecars(directory, endpoint, all, &mut checked);
     if checked.is_to_paste {
         let Suggested { manifest, fix, fault } = suggestion::of(directory);
         let what = format!("{} has no aiperf.json", directory.display());
@@ -122,15 +122,14 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
     }
     if let Some(plan) = look(directory, MANIFEST, endpoint, &mut checked) {
         let mut found = Vec::new();
-        data::check(directory, &plan, all, &mut found);
+        let unknown = data::check(directory, &plan, all, &mut found);
         // What a sidecar beside the data brought to light is said.
         found.retain(|finding| !checked.findings.contains(finding));
         checked.findings.append(&mut found);
-        let says = |start: &str| checked.findings.iter().any(|finding| finding.message.starts_with(start));
-        if says(texts::FIRST_RECORDS) {
+        if unknown.rest || has_rest {
             checked.unchecked.push("what follows the first 1,000 records (--all reads it)".into());
         }
-        if says(data::LINK) {
+        if unknown.links {
             checked.unchecked.push("whether its links are published as the files that they lead to".into());
         }
         checked.suggested = Some(suggestion::of_plan(directory, &plan));
@@ -238,8 +237,9 @@ fn access(path: &Path, endpoint: Option<&str>, own_version: &str) -> Result<Plan
     )
 }
 
-/// Each sidecar, with the file that it belongs to.
-fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, checked: &mut Checked) {
+/// Each sidecar, with the file that it belongs to; whether one of these has more records than were read.
+fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, checked: &mut Checked) -> bool {
+    let mut has_rest = false;
     for path in data::files_below(directory) {
         let name = data::relative(directory, &path);
         let Some(file) = name.strip_suffix(".aiperf.json") else { continue };
@@ -255,7 +255,7 @@ fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, checked: &mut C
         let above = path.parent().unwrap_or(directory);
         let first = checked.findings.len();
         if let Some(plan) = look(&path, &name, endpoint, checked) {
-            data::check_beside(above, &plan, &name, all, &mut checked.findings);
+            has_rest |= data::check_beside(above, &plan, &name, all, &mut checked.findings);
         }
         // Faults of a sidecar in a folder below are named from the top.
         let below = data::relative(directory, above);
@@ -265,6 +265,7 @@ fn sidecars(directory: &Path, endpoint: Option<&str>, all: bool, checked: &mut C
             }
         }
     }
+    has_rest
 }
 
 impl Finding {

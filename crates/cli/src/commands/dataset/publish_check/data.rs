@@ -11,8 +11,6 @@ use super::texts::texts;
 
 /// Records that are read unless all are asked for.
 pub(super) const RECORDS: u64 = 1_000;
-/// What is said of a file that lies elsewhere.
-pub(super) const LINK: &str = "it is a link";
 /// A text file above this is better compressed.
 const LARGE: u64 = 100_000_000;
 /// Folders within folders.
@@ -60,14 +58,22 @@ pub(super) fn sha256(path: &Path) -> Option<String> {
     aiperf_source::sha256_of_file(path).ok()
 }
 
-/// Looks at the file of a sidecar as a run would that names it.
+/// What of data that were looked at is not known.
+pub(super) struct Unknown {
+    /// What follows the first records of a file.
+    pub(super) rest: bool,
+    /// Whether a link is published as what it leads to.
+    pub(super) links: bool,
+}
+
+/// Looks at the file of a sidecar as a run would that names it; whether it has more records than were read.
 pub(super) fn check_beside(
     directory: &Path,
     plan: &Plan,
     sidecar: &str,
     all: bool,
     findings: &mut Vec<Finding>,
-) {
+) -> bool {
     let read: Vec<PathBuf> = plan.paths().map(|path| directory.join(path)).collect();
     if plan.promised_sha256().is_some() {
         digest(plan, sidecar, &read, findings);
@@ -76,11 +82,11 @@ pub(super) fn check_beside(
     if let Some(format) = format {
         records(directory, plan, format, all, findings);
     }
-    texts(directory, &read, all, findings);
+    texts(directory, &read, all, findings)
 }
 
 /// Looks at the data that a run would read.
-pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec<Finding>) {
+pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec<Finding>) -> Unknown {
     let read: Vec<PathBuf> = plan.paths().map(|path| directory.join(path)).collect();
     digest(plan, super::MANIFEST, &read, findings);
     let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
@@ -108,8 +114,8 @@ pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec
             ));
         }
     }
-    texts(directory, &read, all, findings);
-    links(directory, &read, findings);
+    let unknown =
+        Unknown { rest: texts(directory, &read, all, findings), links: links(directory, &read, findings) };
     let names: Vec<String> = plan.paths().collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if let Some(name) = alike_but_for_case(&names) {
@@ -121,6 +127,7 @@ pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec
         ));
     }
     unread(directory, &read, findings);
+    unknown
 }
 
 fn digest(plan: &Plan, manifest: &str, read: &[PathBuf], findings: &mut Vec<Finding>) {
@@ -193,12 +200,13 @@ fn between_line(text: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// Data that lie elsewhere: who uploads what a link leads to publishes them, who commits the link does not.
-fn links(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
+/// Data that lie elsewhere: who uploads what a link leads to publishes them, who commits the link does not. Whether there
+/// are such.
+fn links(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) -> bool {
     let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
     let is_below = |path: &&Path| path.starts_with(directory) && *path != directory;
     let mut found = read.iter().filter(|path| path.ancestors().take_while(is_below).any(is_link));
-    let Some(first) = found.next() else { return };
+    let Some(first) = found.next() else { return false };
     let target = first.canonicalize().unwrap_or_else(|_| first.clone());
     let more = match found.count() {
         0 => String::new(),
@@ -207,9 +215,13 @@ fn links(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
     findings.push(Finding::new(
         Level::Warning,
         &relative(directory, first),
-        format!("{LINK} to {}{more}: where it is committed as one, others get no data", target.display()),
+        format!(
+            "it is a link to {}{more}: where it is committed as one, others get no data",
+            target.display()
+        ),
         "Put the data themselves there, or upload with a tool that follows links",
     ));
+    true
 }
 
 /// Files that no run reads.

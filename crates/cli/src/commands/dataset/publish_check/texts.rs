@@ -7,16 +7,39 @@ use serde_json::Value;
 use super::data::{RECORDS, relative};
 use super::finding::{Finding, Level};
 
-/// What is said of a file that has more.
-pub(super) const FIRST_RECORDS: &str = "only its first 1,000 records are read";
 /// What is longer is no name of a file.
 const LONGEST_NAME: usize = 4096;
 /// What keys of media begin with.
 const MEDIA: [&str; 3] = ["image", "audio", "video"];
 
+/// The places of one kind of finding in a file: lines, or cells.
+#[derive(Default)]
+struct Places {
+    count: u64,
+    /// The line or row of the last one, with the columns of it that are counted.
+    number: u64,
+    columns: Vec<Option<String>>,
+}
+
+impl Places {
+    /// Whether it is another one than those before: a long line and the list of a cell come in pieces.
+    fn add(&mut self, number: u64, column: Option<&str>) -> bool {
+        if self.number != number {
+            self.number = number;
+            self.columns.clear();
+        }
+        let is_new = !self.columns.iter().any(|known| known.as_deref() == column);
+        if is_new {
+            self.columns.push(column.map(str::to_owned));
+            self.count += 1;
+        }
+        is_new
+    }
+}
+
 /// What should not be in published data: the first place of each kind in a file. Which files were not read to their end
-/// is said once.
-pub(super) fn texts(directory: &Path, paths: &[PathBuf], all: bool, findings: &mut Vec<Finding>) {
+/// is said once; whether there is one.
+pub(super) fn texts(directory: &Path, paths: &[PathBuf], all: bool, findings: &mut Vec<Finding>) -> bool {
     let mut cut = Vec::new();
     for path in paths {
         let name = relative(directory, path);
@@ -29,16 +52,17 @@ pub(super) fn texts(directory: &Path, paths: &[PathBuf], all: bool, findings: &m
             0 => String::new(),
             more => format!(", and those of {more} more"),
         };
-        let message = format!("{FIRST_RECORDS}{others}");
+        let message = format!("only its first 1,000 records are read{others}");
         findings.push(Finding::new(Level::Note, first, message, "Read the rest with --all"));
     }
+    !cut.is_empty()
 }
 
 /// The same of a file; whether there is more in it than was read.
 fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding>) -> bool {
     let most = if all { u64::MAX } else { RECORDS };
-    // Where each kind of finding is, and how many places have it.
-    let mut said: [Option<(usize, u64)>; 3] = [None; 3];
+    // The places of each kind of finding, and where the first is told.
+    let mut said: [(Places, usize); 3] = Default::default();
     let has_more = aiperf_dataset::texts(path, most, &mut |number, column, text| {
         let looks: [(bool, Level, &str, &str); 3] = [
             (
@@ -60,15 +84,11 @@ fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding
                 "Replace the name in it where it should not be public",
             ),
         ];
-        for (said, (found, level, message, fix)) in said.iter_mut().zip(looks) {
-            if !found {
+        for ((places, first), (found, level, message, fix)) in said.iter_mut().zip(looks) {
+            if !found || !places.add(number, column) || places.count > 1 {
                 continue;
             }
-            if let Some((_, places)) = said {
-                *places += 1;
-                continue;
-            }
-            *said = Some((findings.len(), 1));
+            *first = findings.len();
             let mut finding = match column {
                 None => Finding::new(level, name, message, fix),
                 Some(column) => {
@@ -82,11 +102,12 @@ fn has_more_texts(path: &Path, name: &str, all: bool, findings: &mut Vec<Finding
         }
         true
     });
-    for (at, places) in said.into_iter().flatten().filter(|(_, places)| *places > 1) {
-        let more = places - 1;
-        let places = if more == 1 { "place" } else { "places" };
-        let told = format!(" (and {more} more {places})");
-        findings[at].message.push_str(&told);
+    for (places, first) in said.into_iter().filter(|(places, _)| places.count > 1) {
+        let more = places.count - 1;
+        let place = if findings[first].line.is_some() { "line" } else { "cell" };
+        let plural = if more == 1 { "" } else { "s" };
+        let told = format!(" (and {more} more {place}{plural})");
+        findings[first].message.push_str(&told);
     }
     // What cannot be read is told by the reader of records.
     has_more.unwrap_or(false)
@@ -230,6 +251,23 @@ mod tests {
         {
             assert!(!has_secret(line), "{line}");
         }
+    }
+
+    #[test]
+    fn a_line_in_pieces_and_a_cell_with_many_texts_are_one_place() {
+        let mut places = Places::default();
+        let added = [
+            (1, None),
+            (1, None),
+            (2, None),
+            (7, Some("text")),
+            (7, Some("tags")),
+            (7, Some("text")),
+            (8, Some("text")),
+        ]
+        .map(|(number, column)| places.add(number, column));
+        assert_eq!(added, [true, false, true, true, true, false, true]);
+        assert_eq!(places.count, 5);
     }
 
     #[test]
