@@ -31,7 +31,7 @@ pub use redact::{Redactor, holds_signed_url};
 pub use results::{BranchStats, PhaseResults, RunResults, WrittenFile};
 pub use screen::Screen;
 pub use sink::{FLUSH_INTERVAL_NS, RecordSink, SinkError, SinkSummary};
-pub use stale::{files_of_run, other_runs, prepare_dir, remove_unfinished};
+pub use stale::{files_of_run, make_dir, other_runs, prepare_dir, remove_unfinished};
 pub use style::{Palette, Style, is_capable_terminal};
 pub use text::escaped;
 pub use waiting::Waiting;

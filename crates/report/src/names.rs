@@ -80,7 +80,7 @@ impl FileNames {
     }
 
     /// The files whose names a prefix decides.
-    fn chosen(&self) -> Vec<String> {
+    pub(crate) fn chosen(&self) -> Vec<String> {
         let mut names = vec![
             self.summary_json(),
             self.summary_csv(),

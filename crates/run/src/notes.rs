@@ -101,9 +101,21 @@ impl Once {
     }
 }
 
-/// Says that the result folder keeps files of a run with another prefix, since some names are the same for both.
-pub(crate) fn other_runs(log: &Log, config: &RunConfig) {
+/// Says that the result folder keeps files of a run with another prefix, since some names are the same for both; and
+/// which ones do not stay there, by their reports.
+pub(crate) fn other_runs(log: &Log, config: &RunConfig, replaced: &[String]) {
     let output = &config.output;
+    if !replaced.is_empty() {
+        log.warning(
+            "export",
+            &format!(
+                "{} held another run, whose files have another prefix ({}) and names of this one among them: all of it was \
+                 deleted; --artifact-dir keeps runs apart",
+                output.dir.display(),
+                replaced.join(", ")
+            ),
+        );
+    }
     let others = other_runs_of(&output.dir, &FileNames::new(output.prefix.as_deref()));
     if let Some(file) = others.first() {
         log.warning(

@@ -300,3 +300,18 @@ fn one_file_that_cannot_be_written_ends_with_1_and_the_others_are_there() {
     assert!(results.json(".aiperf_results_ready.json")["partial"].as_bool().unwrap());
     assert!(ran.out.contains("Request Latency"));
 }
+
+#[test]
+fn a_file_in_the_place_of_a_folder_of_the_results_is_named_before_the_run() {
+    for name in ["out", "out/logs", "out/phases"] {
+        let place = Place::new();
+        let mock = Mock::start(&[]);
+        std::fs::create_dir_all(place.path(name).parent().unwrap()).unwrap();
+        place.write(name, "mine");
+        let ran = place.run(&mock.url(), "--request-count 2 --isl 16 --warmup-request-count 2").with_code(1);
+        let said = format!("{name} is a file, and must be a folder; ");
+        assert!(ran.err.contains(&said) && ran.err.contains("--artifact-dir"), "{}", ran.err);
+        assert_eq!(std::fs::read_to_string(place.path(name)).unwrap(), "mine");
+        assert_eq!(mock.stats().requests, 0);
+    }
+}

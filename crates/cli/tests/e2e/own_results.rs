@@ -62,6 +62,19 @@ fn a_run_that_would_replace_or_delete_what_it_reads_is_refused() {
     }
 }
 
+/// A run with another prefix goes whole when one of its files has the name of one of the new run.
+#[test]
+fn a_file_of_a_run_that_is_replaced_is_not_read() {
+    let place = Place::new();
+    place.run(MOCK, "--request-count 2 --isl 16 --export-level raw --profile-export-prefix foo").with_code(0);
+    let file = place.write("out/foo.jsonl", ROW);
+    let line = "--request-count 2 --input-file out/foo.jsonl --custom-dataset-type single_turn";
+    let ran = place.run(MOCK, &format!("{line} --profile-export-prefix foo_raw"));
+    refused(&ran, "--input-file out/foo.jsonl", Path::new(&file), ROW);
+    place.run(MOCK, &format!("{line} --profile-export-prefix bar")).with_code(0);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), ROW);
+}
+
 #[test]
 fn another_name_of_the_file_does_not_hide_it() {
     let place = Place::new();

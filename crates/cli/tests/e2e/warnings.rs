@@ -206,3 +206,35 @@ fn a_folder_that_keeps_another_run_beside_this_one_is_told() {
         assert_eq!(ran.err.matches(words).count(), told, "{flags}: {}", ran.err);
     }
 }
+
+/// Files of two runs under the names of one would be taken for those of one.
+#[test]
+fn a_run_whose_files_have_names_of_another_one_replaces_it_whole_and_says_so() {
+    for (first, second, gone) in [
+        ("", "--profile-export-prefix profile_export", "profile_export_aiperf.json"),
+        ("--export-level raw", "--profile-export-prefix profile_export_raw", "profile_export_aiperf.csv"),
+        (
+            "--export-level raw --profile-export-prefix foo",
+            "--profile-export-prefix foo_raw",
+            "foo_console.txt",
+        ),
+    ] {
+        let place = Place::new();
+        let run = |flags: &str| {
+            place.run("mock://?ttft=1ms&tokens=2", &format!("--request-count 1 --isl 8 {flags}")).with_code(0)
+        };
+        run(first);
+        let earlier = place.results().files();
+        assert!(earlier.iter().any(|file| file == gone), "{earlier:?}");
+        let ran = run(second);
+        let words = "out held another run, whose files have another prefix (";
+        assert_eq!(ran.err.matches(words).count(), 1, "{second}: {}", ran.err);
+        assert!(!ran.err.contains("and stay"), "{second}: {}", ran.err);
+        // What is there is what the run leaves in a folder of its own.
+        let files = place.results().files();
+        std::fs::remove_dir_all(place.path("out")).unwrap();
+        let ran = run(second);
+        assert!(!ran.err.contains(words), "{}", ran.err);
+        assert_eq!(files, place.results().files(), "{second}");
+    }
+}

@@ -13,7 +13,7 @@ use aiperf_endpoint::{Format, ReadPlan};
 use aiperf_load::transport::SocketOptions;
 use aiperf_load::{Control, Engine, ExchangeSink, PacerPlace, Settings, preflight};
 use aiperf_metrics::live;
-use aiperf_report::{FileNames, Level, Log, RecordSink, Redactor, Screen, prepare_dir};
+use aiperf_report::{FileNames, Level, Log, RecordSink, Redactor, Screen, make_dir, prepare_dir};
 use aiperf_tokenize::Tokenizer;
 
 use super::{Run, context};
@@ -68,13 +68,13 @@ impl<'a> Run<'a> {
         let screen = Arc::new(Screen::stderr(config.tuning.color));
         let folder = |cause| StartFailure::Folder { dir: config.output.dir.display().to_string(), cause };
         let claim = claim(&config.output.dir)?;
-        let log = open_log(config, &screen, &redactor).map_err(folder)?;
+        let (log, replaced) = open_log(config, &screen, &redactor).map_err(folder)?;
 
         let endpoint = &config.endpoint;
         let format =
             Format::new(endpoint, &config.models[0]).force_content_parts(config.tuning.force_content_parts);
         let format = Arc::new(format);
-        notes::other_runs(&log, config);
+        notes::other_runs(&log, config, &replaced);
         notes::before(&log, config, dataset.as_ref());
         say_of_server(&log, config, &destination, &models);
         let raw = config.output.level == ExportLevel::Raw;
@@ -156,18 +156,23 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Makes the result folder, and the log in it.
-fn open_log(config: &RunConfig, screen: &Arc<Screen>, redactor: &Redactor) -> std::io::Result<Arc<Log>> {
+/// Makes the result folder, and the log in it; gives the reports of the runs with another prefix that it replaced.
+fn open_log(
+    config: &RunConfig,
+    screen: &Arc<Screen>,
+    redactor: &Redactor,
+) -> std::io::Result<(Arc<Log>, Vec<String>)> {
     let dir = &config.output.dir;
-    prepare_dir(dir, &FileNames::new(config.output.prefix.as_deref()))?;
+    let replaced = prepare_dir(dir, &FileNames::new(config.output.prefix.as_deref()))?;
     let level = Level::from_number(config.runtime.log_level);
-    Log::open(dir, level, Arc::clone(screen), redactor.clone()).map(Arc::new)
+    let log = Log::open(dir, level, Arc::clone(screen), redactor.clone())?;
+    Ok((Arc::new(log), replaced))
 }
 
 /// Keeps other runs out of a result folder for as long as the file is open. Nothing is left behind.
 fn claim(dir: &Path) -> Result<File, StartFailure> {
     let name = || dir.display().to_string();
-    let open = std::fs::create_dir_all(dir).and_then(|()| File::open(dir));
+    let open = make_dir(dir).and_then(|()| File::open(dir));
     let folder = open.map_err(|cause| StartFailure::Folder { dir: name(), cause })?;
     match folder.try_lock() {
         Err(TryLockError::WouldBlock) => Err(StartFailure::FolderTaken(name())),
