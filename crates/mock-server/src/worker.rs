@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
+use rustix::process::{Resource, getrlimit};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
@@ -60,6 +62,7 @@ pub(crate) struct Worker {
     armed: Option<Mono>,
     listener: Option<TcpListener>,
     accepting_from: Option<Mono>,
+    has_told_of_full: bool,
     next_acceptor: usize,
     slots: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
@@ -100,6 +103,7 @@ impl Worker {
             armed: None,
             listener,
             accepting_from: None,
+            has_told_of_full: false,
             next_acceptor: 0,
             slots: Vec::new(),
             free: Vec::new(),
@@ -230,7 +234,10 @@ impl Worker {
                     self.fire();
                 }
                 Err(Errno::WOULDBLOCK) => return,
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                Err(error @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+                    if !std::mem::replace(&mut self.has_told_of_full, true) {
+                        tell_of_full(error);
+                    }
                     self.accepting_from = Some(now().plus(ACCEPT_PAUSE_NS));
                     return self.listen(false);
                 }
@@ -327,4 +334,23 @@ impl Worker {
             self.with(slot, |_, _, _| Fate::Stop);
         }
     }
+}
+
+/// Says why connections are not accepted for now: a client only sees that nothing comes back.
+fn tell_of_full(error: Errno) {
+    let what = match error {
+        Errno::MFILE => {
+            let limit = getrlimit(Resource::Nofile).current;
+            let shown = limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+            format!(
+                "open files are used up (ulimit -n {shown}): new connections wait; start it with a higher limit"
+            )
+        }
+        Errno::NFILE => {
+            "the open files of the host are used up: new connections wait; raise fs.file-max".to_owned()
+        }
+        _ => "the host has no memory for sockets: new connections wait".to_owned(),
+    };
+    // Nobody has to read it.
+    let _ = writeln!(std::io::stderr(), "warning: mock server: {what}");
 }

@@ -2,15 +2,16 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
-use std::process::{Command, Stdio};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use aiperf_mock_server::{CommandError, Settings, StartError, run_command};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, setrlimit};
 
 const ROLE: &str = "AIPERF_TEST_SERVES";
 
 const FULL_DISK: &str = "logs to a full disk";
+const FEW_FILES: &str = "may open few files";
 
 /// Not a test by itself: what the child processes below run.
 #[test]
@@ -20,6 +21,10 @@ fn child() {
             let settings = Settings::from_pairs([("log", "/dev/full")]).unwrap();
             let error = run_command(&settings, "127.0.0.1", 0).unwrap_err();
             assert!(matches!(error, CommandError::Log(_)), "{error}");
+        }
+        Some(role) if role == FEW_FILES => {
+            setrlimit(Resource::Nofile, Rlimit { current: Some(30), maximum: Some(40) }).unwrap();
+            run_command(&Settings::default(), "127.0.0.1", 0).unwrap();
         }
         Some(_) => run_command(&Settings::default(), "127.0.0.1", 0).unwrap(),
         None => {}
@@ -50,43 +55,76 @@ fn the_first_line_says_where_and_a_signal_ends_it_with_0() {
             .spawn()
             .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let reached = std::net::TcpStream::connect(address(&mut stdout));
+        let reached = TcpStream::connect(address(&mut stdout));
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(0));
         reached.unwrap();
     }
 }
 
-/// It is told when it happens, not hours later.
-#[test]
-fn a_log_on_a_full_disk_is_told_while_the_server_goes_on() {
+/// A child in `role`, what it says on stderr, and where it listens.
+fn in_role(role: &str) -> (Child, BufReader<ChildStderr>, String) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])
-        .env(ROLE, FULL_DISK)
+        .env(ROLE, role)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut said = BufReader::new(child.stderr.take().unwrap());
-    let address = address(&mut stdout);
-    let ask = || {
-        let mut stream = std::net::TcpStream::connect(&address).unwrap();
-        stream.write_all(b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
-    };
-    ask();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let address = address(&mut BufReader::new(child.stdout.as_mut().unwrap()));
+    (child, stderr, address)
+}
+
+fn is_answered(address: &str) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /nowhere HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+}
+
+/// The first line on stderr with `words` in it.
+fn said(stderr: &mut impl BufRead, words: &str) -> String {
     let mut line = String::new();
-    while !line.contains("timing log") {
+    while !line.contains(words) {
         line.clear();
-        assert!(said.read_line(&mut line).unwrap() > 0, "nothing is said");
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "nothing is said");
     }
+    line
+}
+
+/// It is told when it happens, not hours later.
+#[test]
+fn a_log_on_a_full_disk_is_told_while_the_server_goes_on() {
+    let (mut child, mut stderr, address) = in_role(FULL_DISK);
+    is_answered(&address);
+    let line = said(&mut stderr, "timing log");
     assert!(line.contains("No space left") && line.contains("goes on"), "{line}");
-    ask();
+    is_answered(&address);
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Who waits for an answer has to know why none comes.
+#[test]
+fn connections_that_wait_for_an_open_file_are_told_once_and_accepted_when_one_is_free() {
+    let (mut child, mut stderr, address) = in_role(FEW_FILES);
+    let open = || (0..60).map(|_| TcpStream::connect(&address).unwrap()).collect::<Vec<_>>();
+    let held = open();
+    // The limit is the hard one.
+    let line = said(&mut stderr, "open files are used up");
+    assert!(line.contains("(ulimit -n 40): new connections wait"), "{line}");
+    drop(held);
+    is_answered(&address);
+    let held = open();
+    drop(held);
+    is_answered(&address);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("used up"), "{rest}");
 }
 
 #[test]
