@@ -25,9 +25,20 @@ pub(crate) fn offered() -> Command {
 /// Takes apart what follows `aiperf`. Errors are those of clap, but for what it would not lay to a flag.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<ArgMatches, Error> {
     if let Some(what) = not_text(arguments) {
-        return Err(command().error(ErrorKind::InvalidUtf8, what));
+        return Err(asked(arguments).error(ErrorKind::InvalidUtf8, what));
     }
     command().try_get_matches_from(std::iter::once("aiperf".into()).chain(bound(arguments)))
+}
+
+/// The command that the first arguments name, whose usage is shown with what is wrong.
+fn asked(arguments: &[OsString]) -> Command {
+    let mut command = command();
+    command.build();
+    let mut names = arguments.iter();
+    while let Some(named) = names.next().and_then(|name| command.find_subcommand(name)).cloned() {
+        command = named;
+    }
+    command
 }
 
 /// What is said of the first argument that is no text.

@@ -199,6 +199,8 @@ fn an_argument_that_is_no_text_is_laid_to_its_flag() {
             aiperf().arg("profile").args(before).arg(std::ffi::OsStr::from_bytes(bad)).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+        let usage = "Usage: aiperf profile --model NAME [FLAGS]";
+        assert!(text(&output.stderr).contains(usage), "{}", text(&output.stderr));
     }
 }
 
