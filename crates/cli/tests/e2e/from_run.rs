@@ -128,3 +128,23 @@ fn a_credential_that_results_do_not_hold_is_named_as_missing_from_the_command() 
     assert!(ran.out.contains("<redacted>"), "{}", ran.out);
     assert!(ran.err.contains("the URL has <redacted> where one was: put it back"), "{}", ran.err);
 }
+
+#[test]
+fn a_key_and_headers_of_the_run_are_named_as_missing_from_the_command_without_their_values() {
+    let place = Place::new();
+    let mock = Mock::start(&[("ttft", "1ms"), ("itl", "0ms"), ("tokens", "2")]);
+    let convert = |flags: &str| {
+        place.run(&mock.url(), &format!("--export-level raw --request-count 2 --isl 8 {flags}")).with_code(0);
+        let mut convert = aiperf();
+        convert.current_dir(place.root()).args(["dataset", "from-run", "out", "--force"]);
+        Live::start(&mut convert).end().with_code(0)
+    };
+    let ran = convert("--api-key sesame-open --header X-Team:blue-whale --header Cookie:sesame=2");
+    let said = "the run was sent with --api-key and --header X-Team and --header Cookie: give the same again";
+    assert!(ran.err.contains(said), "{}", ran.err);
+    for value in ["sesame", "blue-whale"] {
+        assert!(!ran.out.contains(value) && !ran.err.contains(value), "{}{}", ran.out, ran.err);
+    }
+    let ran = convert("");
+    assert!(!ran.err.contains("the run was sent with"), "{}", ran.err);
+}

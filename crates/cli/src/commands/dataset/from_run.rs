@@ -152,12 +152,28 @@ fn tell(converted: &Converted, folder: &Path, output: &Path) {
         let _ = writeln!(
             talk,
             "note: results hold no credentials, so the URL has {HIDDEN} where one was: put it back before the command \
-             is run, and --api-key or --header if the run had one"
+             is run"
+        );
+    }
+    let headers = headers_of_run(config.as_ref());
+    if !headers.is_empty() {
+        let _ = writeln!(
+            talk,
+            "note: the run was sent with {}: give the same again with the command, which has none of them",
+            headers.join(" and ")
         );
     }
     talk.push_str("The command that replays it:\n");
     print::err(&talk);
     print::out(&format!("{}\n", quote::joined(&arguments)));
+}
+
+/// The flags of the run that put headers into every request, without the values: results hide those that are secret.
+fn headers_of_run(config: Option<&Value>) -> Vec<String> {
+    let Some(endpoint) = config.and_then(|config| config.get("endpoint")) else { return Vec::new() };
+    let key = endpoint.get("api_key").map(|_| "--api-key".to_owned());
+    let headers = endpoint.get("headers").and_then(Value::as_object).into_iter().flatten();
+    key.into_iter().chain(headers.map(|(name, _)| format!("--header {name}"))).collect()
 }
 
 /// The arguments that replay a trace against the server of the run.
