@@ -44,17 +44,48 @@ fn asked(arguments: &[OsString]) -> Command {
 /// What is said of the first argument that is no text.
 fn not_text(arguments: &[OsString]) -> Option<String> {
     let at = arguments.iter().position(|argument| argument.to_str().is_none())?;
-    let shown = arguments[at].to_string_lossy();
-    let own = shown.split_once('=').map(|(name, _)| name.to_owned());
-    let before = at.checked_sub(1).and_then(|before| arguments[before].to_str()).map(str::to_owned);
-    let flag = own.or(before).filter(|name| name.starts_with('-') && name.is_ascii());
     let what = "is not valid UTF-8; give one that is";
     Some(
-        flag.map_or_else(
+        flag_of(arguments, at).map_or_else(
             || format!("argument {} {what}", at + 1),
             |flag| format!("the value of {flag} {what}"),
         ),
     )
+}
+
+/// The flag whose value an argument is. Only what is known is a name: any other text may be a part of a value.
+fn flag_of(arguments: &[OsString], at: usize) -> Option<String> {
+    let mut command = command();
+    let names = arguments[..at].iter().map_while(|argument| argument.to_str());
+    for name in names {
+        match command.find_subcommand(name) {
+            Some(inner) => command = inner.clone(),
+            None => break,
+        }
+    }
+    let takes_value = |arg: &&Arg| arg.get_action().takes_values();
+    let long = |name: &str| {
+        let name = name.strip_prefix("--")?;
+        let is_it =
+            |arg: &&Arg| arg.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name));
+        command.get_arguments().filter(takes_value).find(is_it)
+    };
+    let short = |letter: char| {
+        let is_it = |arg: &&Arg| arg.get_short() == Some(letter);
+        command.get_arguments().filter(takes_value).find(is_it)
+    };
+    let shown = arguments[at].to_string_lossy();
+    if shown.starts_with("--") {
+        let (name, _) = shown.split_once('=')?;
+        return long(name).map(|_| name.to_owned());
+    }
+    if let Some(letter) = shown.strip_prefix('-').and_then(|rest| rest.chars().next()) {
+        return short(letter).map(|_| format!("-{letter}"));
+    }
+    let before = arguments[at.checked_sub(1)?].to_str()?;
+    let letters = before.strip_prefix('-').filter(|rest| rest.chars().count() == 1);
+    let flag = long(before).or_else(|| short(letters?.chars().next()?))?;
+    (!flag.is_require_equals_set()).then(|| before.to_owned())
 }
 
 /// The arguments, with a value that begins with a dash and is no flag bound to the flag before it, where that takes

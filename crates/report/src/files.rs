@@ -71,6 +71,7 @@ pub fn remedy(cause: &io::Error, flag: &str) -> String {
             format!("raise the limit of file sizes (ulimit -f), or choose another place with {flag}")
         }
         ErrorKind::InvalidFilename => format!("choose a shorter name with {flag}"),
+        ErrorKind::IsADirectory => format!("move the folder away, or choose another place with {flag}"),
         _ => format!("choose a place that can be written with {flag}"),
     }
 }

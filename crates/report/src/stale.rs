@@ -228,6 +228,7 @@ mod tests {
             let error = prepare_dir(dir.path(), &FileNames::new(None)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::IsADirectory);
             assert!(error.to_string().starts_with(name), "{error}");
+            assert!(crate::remedy(&error, "--artifact-dir").starts_with("move the folder away, or"));
             fs::remove_dir(dir.path().join(name)).unwrap();
         }
         assert!(dir.path().join("profile_export_raw.jsonl").exists());

@@ -60,11 +60,17 @@ fn rate(typed: &Typed, phase: &PhaseConfig, flags: &Flags) -> Option<String> {
     let ends = by_time.into_iter().chain(by_count);
     let (share, end) =
         ends.min_by(|one, other| one.0.total_cmp(&other.0)).filter(|(share, _)| *share < 1.0)?;
+    let (ends, fix) = match phase.stop.requests {
+        Some(count) if phase.ends_by_default => (
+            format!("the {count} requests of the default end"),
+            format!("give {} or {}", flags.requests, flags.duration),
+        ),
+        _ => (format!("{} ends", typed.name(end)), "raise it".to_owned()),
+    };
     Some(format!(
-        "the rate of {} {rate} is never reached: {} ends the phase within the ramp, at about {} requests/s; raise it, or \
+        "the rate of {} {rate} is never reached: {ends} the phase within the ramp, at about {} requests/s; {fix}, or \
          shorten {}",
         typed.name(flags.rate),
-        typed.name(end),
         two_digits(rate * share),
         typed.name(flags.rate_ramp)
     ))

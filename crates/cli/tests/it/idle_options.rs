@@ -72,6 +72,14 @@ fn what_grows_and_is_never_reached_is_told() {
             ["--request-rate 100 is never reached", "--request-count ends", "about 10 requests/s"],
         ),
         (
+            "--request-rate 100 --request-rate-ramp-duration 20",
+            [
+                "--request-rate 100 is never reached",
+                "the 10 requests of the default end the phase",
+                "requests/s; give --request-count or --benchmark-duration, or shorten",
+            ],
+        ),
+        (
             "--concurrency 11 --concurrency-ramp-duration 10 --benchmark-duration 5",
             ["--concurrency 11 is never reached", "--benchmark-duration ends", "at 6; raise it"],
         ),

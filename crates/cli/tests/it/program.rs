@@ -194,10 +194,28 @@ fn an_argument_that_is_no_text_is_laid_to_its_flag() {
         (&["--artifact-dir"][..], &b"bad\xff"[..], "the value of --artifact-dir is not valid UTF-8"),
         (&[], b"--artifact-dir=bad\xff", "the value of --artifact-dir is not valid UTF-8"),
         (&[], b"bad\xff", "argument 2 is not valid UTF-8"),
+        (&["--header"], b"A=bad\xff", "the value of --header is not valid UTF-8"),
+        (&["-H"], b"A=bad\xff", "the value of -H is not valid UTF-8"),
+        (&[], b"-HAuthorization: Basic CANARY=\xff", "the value of -H is not valid UTF-8"),
+        (&["--header"], b"--CANARY=\xff", "argument 3 is not valid UTF-8"),
+        (&["--api-key", "-CANARY"], b"bad\xff", "argument 4 is not valid UTF-8"),
+        // A switch takes no word behind it.
+        (&["--streaming"], b"bad\xff", "argument 3 is not valid UTF-8"),
+        (&[], b"--streaming=bad\xff", "the value of --streaming is not valid UTF-8"),
     ] {
         let output =
             aiperf().arg("profile").args(before).arg(std::ffi::OsStr::from_bytes(bad)).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
+        let told = text(&output.stderr);
+        assert!(told.contains(said) && !told.contains("CANARY"), "{told}");
+    }
+    let bad = std::ffi::OsStr::from_bytes(b"bad\xff");
+    for (arguments, said) in [
+        (&["dataset", "resolve", "--endpoint-type"][..], "the value of --endpoint-type is not valid UTF-8"),
+        (&["dataset", "resolve"], "argument 3 is not valid UTF-8"),
+        (&["mock-server", "--ttft"], "the value of --ttft is not valid UTF-8"),
+    ] {
+        let output = aiperf().args(arguments).arg(bad).output().unwrap();
         assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
         let usage = "Usage: aiperf profile --model NAME [FLAGS]";
         assert!(text(&output.stderr).contains(usage), "{}", text(&output.stderr));

@@ -98,6 +98,7 @@ impl Run<'_> {
         if let Some(warmup) = run_results.warmup() {
             notes::after_warmup(&log, warmup);
         }
+        run_results.has_log_gaps = log.has_gaps();
         failures.extend(show(config, &run_results).err());
         for failure in &failures {
             log.error("export", failure);
