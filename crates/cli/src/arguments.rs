@@ -91,10 +91,10 @@ fn flag_of(arguments: &[OsString], at: usize) -> Option<String> {
 /// The arguments, with a value that begins with a dash and is no flag bound to the flag before it, where that takes
 /// what is no number but may begin like one.
 fn bound(arguments: &[OsString]) -> Vec<OsString> {
-    const LENGTHS: [&str; 2] = ["--seq-dist", "--sequence-distribution"];
     let takes = |flag: Option<&OsString>| {
-        flag.and_then(|flag| flag.to_str())
-            .is_some_and(|flag| LENGTHS.contains(&flag) || mock_flags::takes_times(flag))
+        flag.and_then(|flag| flag.to_str()).is_some_and(|name| {
+            flags::find(name).is_some_and(|flag| flag.begins_like_number) || mock_flags::takes_times(name)
+        })
     };
     let is_value = |text: &OsStr| {
         let mut signs = text.as_encoded_bytes().iter();

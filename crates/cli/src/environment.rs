@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use aiperf_config::{IpVersion, SessionColumn, Tuning};
-use aiperf_report::is_capable_terminal;
+use aiperf_report::{is_capable_terminal, is_dumb};
 
 use crate::similar;
 use crate::usage::UsageError;
@@ -410,7 +410,7 @@ impl Environment {
                 Setter::Elsewhere => {}
             }
         }
-        let is_dumb = self.variables.get("TERM").is_some_and(|kind| kind == "dumb");
+        let is_dumb = self.variables.get("TERM").is_some_and(is_dumb);
         tuning.color = !is_dumb && self.variables.get("NO_COLOR").is_none_or(String::is_empty);
         Ok(tuning)
     }

@@ -70,12 +70,10 @@ pub(crate) fn takes_times(flag: &str) -> bool {
 
 /// What is wrong with a setting, under the name of its flag.
 pub(crate) fn under_flag(error: &SettingsError) -> String {
-    let text = error.to_string();
-    let setting = Settings::names().iter().find_map(|name| {
-        let rest = text.strip_prefix('`')?.strip_prefix(name.name)?.strip_prefix('`')?;
-        Some(format!("--{}{rest}", name.name))
-    });
-    setting.unwrap_or(text)
+    // The first of its name is the setting; a value that is quoted stands behind it.
+    error
+        .settings()
+        .fold(error.to_string(), |text, name| text.replacen(&format!("`{name}`"), &format!("--{name}"), 1))
 }
 
 /// The settings that were given.

@@ -18,5 +18,5 @@ mod sse;
 
 pub use decode::{BodyDecoder, DecodeError, is_identity};
 pub use failure::{http_error, redirect_error, standard_phrase, switch_error};
-pub use format::{Format, FormatError, History, Rendered};
+pub use format::{Format, FormatError, History, Rendered, prompt_keys};
 pub use reader::{ReadPlan, Reader, Reading, Reply};

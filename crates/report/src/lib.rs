@@ -32,6 +32,6 @@ pub use results::{BranchStats, PhaseResults, RunResults, WrittenFile};
 pub use screen::Screen;
 pub use sink::{FLUSH_INTERVAL_NS, RecordSink, SinkError, SinkSummary};
 pub use stale::{files_of_run, make_dir, other_runs, prepare_dir, remove_unfinished};
-pub use style::{Palette, Style, is_capable_terminal};
+pub use style::{Palette, Style, is_capable_terminal, is_dumb};
 pub use text::escaped;
 pub use waiting::Waiting;

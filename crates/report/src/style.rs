@@ -1,6 +1,7 @@
 //! Colour on terminals, and only there.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 /// How a piece of text looks. Nothing depends on it: every meaning is also in the words.
@@ -43,9 +44,14 @@ impl Style {
     }
 }
 
-/// Whether a stream is a terminal that knows colours and takes back what it was sent: `TERM=dumb` does not.
+/// Whether a stream is a terminal that knows colours and takes back what it was sent.
 pub fn is_capable_terminal(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && std::env::var_os("TERM").is_none_or(|kind| kind != "dumb")
+    stream.is_terminal() && !std::env::var_os("TERM").is_some_and(is_dumb)
+}
+
+/// Whether a terminal of this kind, as `TERM` names it, takes nothing but text.
+pub fn is_dumb(kind: impl AsRef<OsStr>) -> bool {
+    kind.as_ref() == "dumb"
 }
 
 /// Whether styles are shown.

@@ -37,6 +37,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Kind::Text,
     )
     .value("PAIRS")
+    .begins_like_number()
     .help("Pairs of input and output lengths, with shares in percent, in place of --isl and --osl: '256|10,128|5:40;512,256:60'"),
     Flag::new("--random-range-ratio", &["--random-range-ratio"], Group::InputSequenceLength, Kind::Text)
         .value("RATIO")

@@ -314,6 +314,8 @@ pub struct Flag {
     pub kind: Kind,
     /// The largest of its values, where they are whole numbers.
     pub most: u64,
+    /// Whether its value is no number and may all the same begin like one below 0.
+    pub begins_like_number: bool,
     /// Placeholder of the value in the help; empty for a switch.
     pub value: &'static str,
     /// The default, as the reference spells it.
@@ -340,6 +342,7 @@ impl Flag {
             group,
             kind,
             most: u64::MAX,
+            begins_like_number: false,
             value: "",
             default: None,
             shown_default: None,
@@ -358,6 +361,11 @@ impl Flag {
 
     const fn most(mut self, most: u64) -> Flag {
         self.most = most;
+        self
+    }
+
+    const fn begins_like_number(mut self) -> Flag {
+        self.begins_like_number = true;
         self
     }
 

@@ -118,14 +118,7 @@ fn keys(typed: &Typed, config: &RunConfig, notes: &mut Vec<Note>) {
 
 /// Keys of a body that are what is asked.
 fn prompts(typed: &Typed, config: &RunConfig, notes: &mut Vec<Note>) {
-    let names: &[&str] = match config.endpoint.kind {
-        EndpointKind::Chat => &["messages"],
-        EndpointKind::Completions => &["prompt"],
-        EndpointKind::Embeddings => &["input"],
-        EndpointKind::CohereRankings => &["query", "documents"],
-        EndpointKind::HfTeiRankings => &["query", "texts"],
-        EndpointKind::NimRankings => &["query", "passages"],
-    };
+    let names = aiperf_endpoint::prompt_keys(config.endpoint.kind);
     for name in names.iter().filter(|name| config.endpoint.extra_inputs.contains_key(**name)) {
         notes.push(Note::warning(format!(
             "every request carries the {name} of {} in place of its own: nothing of the data is asked",

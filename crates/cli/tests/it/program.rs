@@ -173,6 +173,9 @@ fn what_is_wrong_with_the_mock_server_is_laid_to_a_flag() {
     let directory = tempfile::tempdir().unwrap();
     for (arguments, said) in [
         (&["--ttft", "soon"][..], "error: --ttft cannot be `soon`: it takes a time"),
+        (&["--ttft", "ttft"], "error: --ttft cannot be `ttft`: it takes a time"),
+        (&["--tls-cert", "x"], "error: --tls-cert needs --tls-key beside it"),
+        (&["--plan", "nonsense"], "error: --plan has the element `nonsense`"),
         (&["--itl", "-5"], "error: --itl cannot be `-5`: it takes a time"),
         (&["--ttft", "--itl", "5"], "a value is required for '--ttft"),
         (&["--host", ""], "a value is required for '--host"),

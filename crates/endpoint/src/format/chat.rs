@@ -13,6 +13,8 @@ use super::tools::Tools;
 use super::{Carry, Format, Rendered};
 use crate::json::{push_compact, push_string, push_unquoted};
 
+/// The key of what is asked.
+pub(super) const KEY: &str = "messages";
 /// How every chat body begins.
 pub(super) const OPEN: &[u8] = b"{\"messages\":[";
 
@@ -133,11 +135,8 @@ fn finish(
         rendered.streaming = tail.streaming;
         return (None, false);
     }
-    let mut base = vec![
-        ("messages", Part::Main),
-        ("model", Part::Text(model)),
-        ("stream", Part::Switch(format.streaming)),
-    ];
+    let mut base =
+        vec![(KEY, Part::Main), ("model", Part::Text(model)), ("stream", Part::Switch(format.streaming))];
     base.extend(tools.map(|tools| ("tools", Part::Raw(tools))));
     base.extend(turn.max_tokens.map(|tokens| (limit, Part::Count(tokens))));
     let mut members = Members::new(base);

@@ -10,6 +10,9 @@ use super::texts::Texts;
 use super::{Format, Rendered};
 use crate::json::push_string;
 
+/// The key of what is asked.
+pub(super) const KEY: &str = "prompt";
+
 pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
     let texts = texts_of(turn);
     let mut rendered = Rendered { texts: counted(&texts, turn), ..Rendered::default() };
@@ -29,11 +32,8 @@ pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
         rendered.max_tokens = turn.max_tokens;
         rendered.streaming = tail.streaming;
     } else {
-        let mut base = vec![
-            ("prompt", Part::Main),
-            ("model", Part::Text(model)),
-            ("stream", Part::Switch(format.streaming)),
-        ];
+        let mut base =
+            vec![(KEY, Part::Main), ("model", Part::Text(model)), ("stream", Part::Switch(format.streaming))];
         base.extend(turn.max_tokens.map(|tokens| ("max_tokens", Part::Count(tokens))));
         let mut members = Members::new(base);
         members.overwrite(&format.extra);

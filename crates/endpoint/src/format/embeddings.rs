@@ -8,6 +8,9 @@ use super::merge::{Members, Part};
 use super::{Format, Rendered};
 use crate::json::push_string;
 
+/// The key of what is asked.
+pub(super) const KEY: &str = "input";
+
 pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
     let texts = texts_of(turn);
     let mut out = Vec::with_capacity(texts.iter().map(|text| text.len() + 4).sum::<usize>() + 128);
@@ -19,7 +22,7 @@ pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
         push_array(&texts, &mut out);
         out.extend_from_slice(&tail.bytes);
     } else {
-        let mut members = Members::new(vec![("model", Part::Text(model)), ("input", Part::Main)]);
+        let mut members = Members::new(vec![("model", Part::Text(model)), (KEY, Part::Main)]);
         members.overwrite(&format.extra);
         if let Some(extra) = &turn.extra_body {
             members.overwrite(extra);

@@ -131,6 +131,18 @@ pub enum FormatError {
     },
 }
 
+/// The keys of a body in which this endpoint is asked.
+pub fn prompt_keys(kind: EndpointKind) -> &'static [&'static str] {
+    match kind {
+        EndpointKind::Chat => &[chat::KEY],
+        EndpointKind::Completions => &[completions::KEY],
+        EndpointKind::Embeddings => &[embeddings::KEY],
+        EndpointKind::CohereRankings | EndpointKind::HfTeiRankings | EndpointKind::NimRankings => {
+            rankings::keys(kind)
+        }
+    }
+}
+
 /// A request, ready to be sent.
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {

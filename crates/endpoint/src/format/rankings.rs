@@ -48,8 +48,8 @@ pub(super) fn fault(turn: &Turn) -> Option<String> {
 struct Shape {
     /// Whether a model is named.
     model: bool,
-    /// The key of the passages.
-    passages: &'static str,
+    /// The keys of the query and of the passages.
+    keys: &'static [&'static str; 2],
     /// Whether texts are objects with a `text`.
     objects: bool,
 }
@@ -57,15 +57,21 @@ struct Shape {
 impl Shape {
     fn of(kind: EndpointKind) -> Shape {
         match kind {
-            EndpointKind::NimRankings => Shape { model: true, passages: "passages", objects: true },
-            EndpointKind::HfTeiRankings => Shape { model: false, passages: "texts", objects: false },
-            _ => Shape { model: true, passages: "documents", objects: false },
+            EndpointKind::NimRankings => Shape { model: true, keys: &["query", "passages"], objects: true },
+            EndpointKind::HfTeiRankings => Shape { model: false, keys: &["query", "texts"], objects: false },
+            _ => Shape { model: true, keys: &["query", "documents"], objects: false },
         }
     }
 }
 
+/// The keys of what is asked.
+pub(super) fn keys(kind: EndpointKind) -> &'static [&'static str] {
+    Shape::of(kind).keys
+}
+
 pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
     let shape = Shape::of(format.kind);
+    let [asks, offers] = *shape.keys;
     // A turn without a query was refused when it was loaded.
     let Texts { query, passages } = texts_of(turn).unwrap_or_default();
     let mut texts: Vec<_> = query.into_iter().collect();
@@ -76,8 +82,8 @@ pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
     if shape.model {
         base.push(("model", Part::Text(turn.model.as_deref().unwrap_or(&format.model))));
     }
-    base.push(("query", Part::Raw(&asked)));
-    base.push((shape.passages, Part::Main));
+    base.push((asks, Part::Raw(&asked)));
+    base.push((offers, Part::Main));
     let mut members = Members::new(base);
     members.overwrite(&format.extra);
     if let Some(extra) = &turn.extra_body {
@@ -94,7 +100,7 @@ pub(super) fn render(format: &Format, turn: &Turn) -> Rendered {
     });
     out.push(b'}');
     let replaced = |key: &str| matches!(members.get(key), Some(Part::Given(_)));
-    let texts = if replaced("query") || replaced(shape.passages) {
+    let texts = if replaced(asks) || replaced(offers) {
         texts_of_body(&out, format.kind)
     } else {
         counted(&texts, turn)

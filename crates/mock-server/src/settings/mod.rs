@@ -167,6 +167,25 @@ pub enum SettingsError {
     },
 }
 
+impl SettingsError {
+    /// The settings that are wrong, in the order in which the message names them between backticks; none where a name
+    /// is unknown or a URL is not one.
+    pub fn settings(&self) -> impl Iterator<Item = &'static str> {
+        let (first, second) = match self {
+            SettingsError::CommandOnly { name }
+            | SettingsError::Repeated { name }
+            | SettingsError::BadValue { name, .. } => (Some(*name), None),
+            SettingsError::BadPlan { .. } => (Some("plan"), None),
+            SettingsError::HalfTls { given, missing } => (Some(*given), Some(*missing)),
+            SettingsError::UnknownName { .. }
+            | SettingsError::NotAPair { .. }
+            | SettingsError::BadEscape { .. }
+            | SettingsError::UrlForm { .. } => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
 impl Settings {
     /// Every setting with its value form, default and meaning, for flags and help.
     pub fn names() -> &'static [Name] {
