@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use aiperf_config::redact_text;
+use aiperf_config::{redact_keys, redact_text};
 use aiperf_source::{Blame, SourceError};
 
 use crate::print;
@@ -81,7 +81,7 @@ impl Failure {
 
     /// Says why, and how the program ends.
     pub(crate) fn tell(self) -> ExitStatus {
-        print::err(&format!("error: {}\n", redact_text(&self.text)));
+        print::err(&format!("error: {}\n", redact_keys(&redact_text(&self.text))));
         self.status
     }
 

@@ -1,5 +1,6 @@
 //! What is wrong with a command line. Every one of these ends the program with exit code 2 before anything starts.
 
+use aiperf_config::redact_keys;
 use aiperf_source::SourceError;
 use thiserror::Error;
 
@@ -107,9 +108,10 @@ impl UsageError {
         if let UsageError::Arguments(text) = self {
             return text.clone();
         }
+        let what = redact_keys(&self.to_string());
         match self.tip() {
-            Some(tip) => format!("error: {self}\n\n  tip: {tip}\n"),
-            None => format!("error: {self}\n"),
+            Some(tip) => format!("error: {what}\n\n  tip: {}\n", redact_keys(&tip)),
+            None => format!("error: {what}\n"),
         }
     }
 }

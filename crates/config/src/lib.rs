@@ -42,7 +42,7 @@ pub use media::{
 pub use mistyped::meant_reference;
 pub use phase::{Arrival, Cancellation, FixedSchedule, LoadMode, PhaseConfig, RampTimes, StopRule};
 pub use redact::{
-    begins_like_reference, has_torn_user_info, is_url_with_secret, redact_known, redact_path,
+    begins_like_reference, has_torn_user_info, is_url_with_secret, redact_keys, redact_known, redact_path,
     redact_reference, redact_text,
 };
 pub use replay::{AgentReplay, SessionColumn, TraceReplay};

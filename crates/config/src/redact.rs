@@ -127,11 +127,21 @@ pub fn redact_known(text: &str, secrets: &[String]) -> String {
         // As `Debug` writes it.
         text = text.replace(&*secret.escape_debug().to_string(), REDACTED);
     }
+    without_words(&text, is_known_key)
+}
+
+/// `text` with every word hidden that holds a key of a well-known service: for messages that repeat a name which was typed,
+/// and which may be a key by mistake.
+pub fn redact_keys(text: &str) -> String {
+    without_words(text, holds_known_key)
+}
+
+fn without_words(text: &str, is_secret: impl Fn(&str) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
     for piece in text.split_inclusive(|c| !is_part(c)) {
         let word = piece.trim_end_matches(|c| !is_part(c));
-        if is_known_key(word) {
+        if is_secret(word) {
             out.push_str(REDACTED);
             out.push_str(&piece[word.len()..]);
         } else {
@@ -319,6 +329,18 @@ mod tests {
         }
         for url in ["h/@me", "h/x?page=2", "h/x?sig=", "h/x#sig=a", "h\" me@you?sig=a", "", "h/x?q=a@b"] {
             assert!(!is_url_with_secret(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_was_typed_as_a_name_is_hidden_wherever_a_message_repeats_it() {
+        let key = format!("hf_{}", "aB3dE6gH".repeat(4));
+        assert_eq!(
+            redact_keys(&format!("datasets/{key}/y at \"{key}\" in datasets--{key}--y was not found")),
+            "datasets/<redacted>/y at \"<redacted>\" in <redacted> was not found"
+        );
+        for text in ["hf_transfer and sk-learn-contrib/hf_tokenizer.json were not found", "", "<redacted>"] {
+            assert_eq!(redact_keys(text), text);
         }
     }
 

@@ -19,7 +19,7 @@ pub struct SourceError {
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = format!("Cannot use {}: {}. {}.", self.reference, self.problem, self.problem.fix());
-        f.write_str(&printable(&line))
+        f.write_str(&printable(&aiperf_config::redact_keys(&line)))
     }
 }
 

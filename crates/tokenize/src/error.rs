@@ -31,6 +31,16 @@ pub enum TokenizerError {
         /// Every place looked at.
         searched: String,
     },
+    /// An address of a repository of the hub in the place of its name.
+    #[error(
+        "`{address}` is an address, and a tokenizer is given by the name of its repository; give --tokenizer {name}"
+    )]
+    Address {
+        /// As given.
+        address: String,
+        /// The repository.
+        name: String,
+    },
     /// A name that no repository has, of nothing that is here.
     #[error(
         "`{name}` names no tokenizer: it is no path, and no repository of the Hub has {sign:?} in its name{}. Give \

@@ -36,6 +36,10 @@ impl Tokenizer {
         if path.exists() {
             return read_file(source, &path, None);
         }
+        if let Some(name) = name_in_address(source) {
+            let (address, name) = (source.to_owned(), name.to_owned());
+            return Err(TokenizerError::Address { address, name });
+        }
         if is_path(source) {
             return Err(TokenizerError::PathNotFound(shown(&path.to_string_lossy()).into()));
         }
@@ -101,6 +105,20 @@ fn is_path(source: &str) -> bool {
         || Path::new(source)
             .extension()
             .is_some_and(|extension| extension == "json" || extension == "model" || extension == "tiktoken")
+}
+
+/// The name of the repository that an address of the hub leads to: `hf://ORG/NAME`, `https://huggingface.co/ORG/NAME`.
+fn name_in_address(source: &str) -> Option<&str> {
+    let rest =
+        ["hf://models/", "hf://", "https://huggingface.co/", "http://huggingface.co/", "huggingface.co/"]
+            .iter()
+            .find_map(|start| source.strip_prefix(start))?;
+    let end = rest.match_indices('/').nth(1).map_or(rest.len(), |(at, _)| at);
+    let name = &rest[..end];
+    let is_name = name.split_once('/').is_some_and(|(org, repo)| !org.is_empty() && !repo.is_empty());
+    // A set of data is no tokenizer.
+    let is_model = !["datasets/", "spaces/"].iter().any(|kind| name.starts_with(kind));
+    (is_name && is_model && sign_of_no_repository(name).is_none()).then_some(name)
 }
 
 /// The first character that no name of a repository has.
@@ -196,6 +214,29 @@ fn what_lies_in(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_address_of_a_repository_is_answered_with_its_name() {
+        let options =
+            OpenOptions { hub_caches: Some(vec![PathBuf::from("/none")]), ..OpenOptions::default() };
+        for address in [
+            "hf://me/tok",
+            "hf://models/me/tok",
+            "https://huggingface.co/me/tok",
+            "https://huggingface.co/me/tok/tree/main",
+            "huggingface.co/me/tok/",
+        ] {
+            assert_eq!(Place::of(address, &options), Place::Here, "{address}");
+            let text = Tokenizer::open(address, &options).unwrap_err().to_string();
+            assert!(text.contains(address) && text.ends_with("give --tokenizer me/tok"), "{text}");
+        }
+        for other in
+            ["hf://me", "hf://datasets/me/x", "https://huggingface.co/u:p@me/tok", "https://h/me/tok"]
+        {
+            let text = Tokenizer::open(other, &options).unwrap_err().to_string();
+            assert!(!text.contains("is an address"), "{text}");
+        }
+    }
 
     #[test]
     fn names_that_no_repository_has_are_refused_without_what_may_be_a_password() {

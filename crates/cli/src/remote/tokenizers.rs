@@ -1,8 +1,8 @@
 //! Tokenizers of the Hub: from a name to files in the cache, before anything is counted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use aiperf_config::{RunConfig, TokenizerSource};
+use aiperf_config::{RunConfig, TokenizerSource, holds_known_key};
 use aiperf_source::{FoundModel, Problem, SourceError, Sources, is_damaged_copy, printable};
 use aiperf_tokenize::{OpenOptions, Place, Tokenizer, TokenizerError, cached_files, tokenizer_files};
 
@@ -14,6 +14,17 @@ use crate::typed::Typed;
 
 /// The revision that is meant where none is named.
 const MAIN: &str = "main";
+
+/// What is said of a name that [`is_key`].
+pub(crate) const KEY: &str = "the tokenizer's name looks like an access key, and is not looked for";
+/// What to do about it.
+pub(crate) const IN_PLACE_OF_KEY: &str =
+    "give --tokenizer a repository such as ORG/NAME, a path, or `builtin`, and put the token into HF_TOKEN";
+
+/// Whether a name is a key of a well-known service by mistake: it would be sent to the Hub, and written down.
+pub(crate) fn is_key(name: &str) -> bool {
+    holds_known_key(name) && !Path::new(name).exists()
+}
 
 /// Says whose bytes those are, and what works without them.
 fn unobtainable(error: SourceError) -> Failure {
@@ -86,6 +97,9 @@ fn of_hub(
     revision: &str,
     searches: bool,
 ) -> Result<Option<Brought>, Failure> {
+    if is_key(name) {
+        return Err(Failure::usage(format!("{KEY}; {IN_PLACE_OF_KEY}")));
+    }
     let options = OpenOptions { revision: Some(revision.to_owned()), ..OpenOptions::default() };
     let place = Place::of(name, &options);
     let failed = |problem: Problem| unobtainable(problem.about(name.to_owned()));

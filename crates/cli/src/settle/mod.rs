@@ -104,7 +104,7 @@ pub fn settle(
     }
     let output = output::settle(typed, environment, &model, &endpoint, &phases)?;
     overwritten::refuse(typed, &dataset, &output)?;
-    let tokenizer = tokenizer::settle(typed, &model, &endpoint, &mut notes);
+    let tokenizer = tokenizer::settle(typed, &model, &endpoint, &mut notes)?;
     let runtime = runtime::settle(typed, environment)?;
     let mut config = RunConfig {
         benchmark_id: format!("{:012x}", entropy() >> 16),

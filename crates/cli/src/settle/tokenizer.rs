@@ -3,16 +3,24 @@
 use aiperf_config::{EndpointConfig, Target, TokenizerConfig, TokenizerSource};
 
 use super::Note;
+use crate::remote::tokenizers;
 use crate::typed::Typed;
+use crate::usage::UsageError;
 
 pub(super) fn settle(
     typed: &Typed,
     model: &str,
     endpoint: &EndpointConfig,
     notes: &mut Vec<Note>,
-) -> TokenizerConfig {
+) -> Result<TokenizerConfig, UsageError> {
     let source = match typed.text("--tokenizer") {
         Some("builtin") => TokenizerSource::Builtin,
+        Some(name) if tokenizers::is_key(name) => {
+            return Err(UsageError::Input {
+                what: format!("--tokenizer: {}", tokenizers::KEY),
+                fix: Some(tokenizers::IN_PLACE_OF_KEY.to_owned()),
+            });
+        }
         Some(name) => TokenizerSource::Named(name.to_owned()),
         None if matches!(endpoint.target, Target::Mock(_)) => {
             notes.push(Note::info(
@@ -33,9 +41,9 @@ pub(super) fn settle(
             "--tokenizer-trust-remote-code changes nothing: code of a repository is never run here",
         ));
     }
-    TokenizerConfig {
+    Ok(TokenizerConfig {
         source,
         revision: typed.text("--tokenizer-revision").unwrap_or("main").to_owned(),
         apply_chat_template: typed.is_on("--apply-chat-template"),
-    }
+    })
 }

@@ -227,6 +227,50 @@ fn what_names_a_server_or_a_tokenizer_is_not_repeated_with_its_password() {
 }
 
 #[test]
+fn a_key_that_was_typed_as_a_name_is_neither_repeated_nor_sent() {
+    let hub = StubHub::start(&[("me/chat", StubRepo::new(&[("x.jsonl", TRACE)]))]);
+    let machine = Machine::new(&hub);
+    std::fs::write(machine.home.path().join("x.jsonl"), TRACE).unwrap();
+    let key = format!("hf_{}", "canary".repeat(5));
+    let mut seen = Seen::default();
+    for reference in
+        ["hf://K/y", "hf://me/K", "hf://me/chat@K", "hf://me/chat/K", "hf://me/chat@main/K/x.jsonl"]
+    {
+        let reference = reference.replace('K', &key);
+        for arguments in [
+            &["dataset", "resolve", &reference][..],
+            &["dataset", "resolve", "--json", &reference],
+            &["dataset", "fetch", &reference],
+            &["validate", "auto", &reference],
+            &["validate", "auto", &reference, "--format", "json"],
+            &["analyze-trace", &reference],
+            &profile(&reference),
+        ] {
+            seen.fails(&machine, arguments);
+        }
+    }
+    let named = format!("me/{key}");
+    let owned = format!("{key}/tok");
+    for name in [&key, &named, &owned] {
+        let tokenizer = ["--tokenizer", name];
+        seen.fails(&machine, &[&profile("x.jsonl")[..], &tokenizer].concat());
+        let weka = ["--hf-weka-dataset", name];
+        seen.fails(&machine, &[&RUN[..], &weka].concat());
+        seen.fails(&machine, &[&["dataset", "fetch"][..], &weka].concat());
+    }
+    let revision = ["--tokenizer", "me/tok", "--tokenizer-revision", &key];
+    seen.fails(&machine, &[&profile("x.jsonl")[..], &revision].concat());
+    for set in ["spec_al_gsm8k", "exgentic", "sharegpt"] {
+        let subset = ["--public-dataset", set, "--hf-subset", &key];
+        seen.fails(&machine, &[&RUN[..], &subset].concat());
+        seen.fails(&machine, &[&["dataset", "fetch"][..], &subset].concat());
+    }
+    let sent: Vec<String> = hub.log().iter().map(|request| request.target.clone()).collect();
+    // A revision may be any word: only its answer is not repeated.
+    assert!(sent.iter().all(|target| !target.contains(MARK) || target.contains("me/tok")), "{sent:?}");
+}
+
+#[test]
 fn parameters_that_open_a_link_stay_secret_in_a_run_that_succeeds() {
     let server = Server::start(|request| match request.path() {
         "/x.jsonl" => Answer::file(request, &TRACE.into()).with("ETag", "\"a\""),

@@ -378,7 +378,7 @@ fn what_keeps_a_download_from_its_place() {
         let what = format!("another process holds {}", lock.display());
         check(
             &machine,
-            &[row(reference, Met::Bringing, &what, "if there is none, delete that lock file", 1)],
+            &[row(reference, Met::Bringing, &what, "a lock ends with the process that holds it", 1)],
         );
         drop(held);
         std::fs::remove_file(&lock).unwrap();

@@ -88,7 +88,9 @@ impl Problem {
                 "Run once online, which downloads it again, or bring the cache from where it is whole".into()
             }
             Problem::Locked(_) => {
-                "Wait for the other run; if there is none, delete that lock file and try again".into()
+                "Wait for the other run, or stop it: a lock ends with the process that holds it. On a network file \
+                 system that kept one, delete the lock file if no other process downloads"
+                    .into()
             }
             Problem::DiskFull { variable, .. } => {
                 format!("Free some space, or set {variable} to a directory with more")

@@ -91,6 +91,9 @@ pub(super) fn parse(typed: &str, rest: &str) -> Result<HubReference, Problem> {
     };
     let repo_end = rest.find(['/', '@']).unwrap_or(rest.len());
     let (repo, rest) = rest.split_at(repo_end);
+    for (text, what) in [(org, "owner"), (repo, "repository"), (rest, "revision or path")] {
+        refuse_key(text, what)?;
+    }
     check_name(org, "org", FORM)?;
     check_name(repo, "repo", FORM)?;
     if repo.strip_suffix(".git").is_some() {
@@ -116,6 +119,17 @@ pub(super) fn parse(typed: &str, rest: &str) -> Result<HubReference, Problem> {
         path: path.map(str::to_owned),
         folder,
     })
+}
+
+/// A key in the place of a name would be sent to the server, and written down as a part of the reference.
+fn refuse_key(text: &str, what: &str) -> Result<(), Problem> {
+    if !aiperf_config::holds_known_key(text) {
+        return Ok(());
+    }
+    Err(grammar(
+        format!("the {what} looks like an access key"),
+        "Name the dataset by <org>/<repo>, and put the token into HF_TOKEN",
+    ))
 }
 
 fn check_name(name: &str, what: &str, form: &str) -> Result<(), Problem> {
@@ -268,6 +282,18 @@ mod tests {
             assert!(refused(&format!("hf://{kind}/o/r")).contains("hf://datasets/<org>/<repo>"));
         }
         assert!(refused("hf://dataset/o/r").contains("Write hf://datasets/o/r."));
+    }
+
+    #[test]
+    fn a_key_in_the_place_of_a_name_is_refused_and_not_repeated() {
+        let key = format!("hf_{}", "canary".repeat(5));
+        for text in ["hf://K/y", "hf://me/K", "hf://me/chat@K", "hf://me/chat@v1/K/x.jsonl", "hf://me/chat/K"]
+        {
+            let told = refused(&text.replace('K', &key));
+            assert!(told.contains("looks like an access key. Name the dataset"), "{told}");
+            assert!(!told.contains("canary"), "{told}");
+        }
+        assert_eq!(read("hf://hf-internal-testing/hf_transfer_of_all_the_files").org, "hf-internal-testing");
     }
 
     #[test]

@@ -223,7 +223,10 @@ fn a_lock_that_is_held_for_too_long_is_named() {
     let error = sources.fetch(&plan).unwrap_err();
     let text = error.to_string();
     assert!(text.contains(&format!("another process holds {}", locks[0].display())), "{text}");
-    assert!(text.contains("delete that lock file") && error.problem.blame() == Blame::World, "{text}");
+    assert!(
+        text.contains("a lock ends with the process that holds it") && error.problem.blame() == Blame::World,
+        "{text}"
+    );
     assert!(server.log().is_empty());
     assert!(machine.notes().iter().any(|note| note.contains("waiting for another process that holds")));
     // Deleted: whoever held it holds a file that is nobody's lock any more.
