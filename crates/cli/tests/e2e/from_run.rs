@@ -148,3 +148,25 @@ fn a_key_and_headers_of_the_run_are_named_as_missing_from_the_command_without_th
     let ran = convert("");
     assert!(!ran.err.contains("the run was sent with"), "{}", ran.err);
 }
+
+#[test]
+fn the_command_is_that_of_the_run_whose_raw_records_they_are() {
+    let place = Place::new();
+    let run = |tokens: u32, flags: &str| {
+        let flags = format!("--request-count 1 --isl 8 {flags}");
+        place.run(&format!("mock://?ttft=1ms&itl=0&tokens={tokens}"), &flags).with_code(0);
+    };
+    let converted = || {
+        let mut convert = aiperf();
+        convert.current_dir(place.root()).args(["dataset", "from-run", "out", "--force"]);
+        Live::start(&mut convert).end().with_code(0).out
+    };
+    run(2, "");
+    run(3, "--export-level raw --profile-export-prefix mine");
+    let out = converted();
+    assert!(out.contains("tokens=3") && !out.contains("tokens=2"), "{out}");
+    std::fs::remove_dir_all(place.path("out")).unwrap();
+    run(4, "--export-level raw --profile-export-prefix profile_export");
+    let out = converted();
+    assert!(out.contains("tokens=4"), "{out}");
+}

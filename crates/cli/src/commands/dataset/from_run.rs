@@ -115,14 +115,15 @@ fn raw_records(folder: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// What the run was asked, from its summary.
+/// What the run was asked, from the summary of the run that made the raw records.
 fn input_config(folder: &Path) -> Option<Value> {
+    let raw = raw_records(folder).ok()?;
+    let name = raw.file_name()?.to_str()?;
     let usual = folder.join(SUMMARY);
-    let path = if usual.is_file() {
+    // Without a prefix the summary has a longer name; with the prefix `profile_export` the raw records have the usual one.
+    let path = if name == RAW && usual.is_file() {
         usual
     } else {
-        let raw = raw_records(folder).ok()?;
-        let name = raw.file_name()?.to_str()?;
         folder.join(format!("{}.json", name.strip_suffix(RAW_ENDING)?))
     };
     let summary: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
