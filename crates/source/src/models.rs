@@ -142,14 +142,13 @@ impl Sources {
             resumes: entry.etag.is_some(),
             variable: HUB_CACHE_VARIABLE,
         };
-        let meter = match meter {
-            Some(meter) => meter,
-            None => {
-                let missing = self.missing(cache, commit, later.iter().copied())?;
-                let bytes = missing.iter().chain([&entry]).map(|entry| entry.size).sum();
-                self.events.send(Event::Start { files: 1 + missing.len(), bytes });
-                meter.insert(Meter::new(self.events.clone()))
-            }
+        let meter = if let Some(meter) = meter {
+            meter
+        } else {
+            let missing = self.missing(cache, commit, later.iter().copied())?;
+            let bytes = missing.iter().chain([&entry]).map(|entry| entry.size).sum();
+            self.events.send(Event::Start { files: 1 + missing.len(), bytes });
+            meter.insert(Meter::new(self.events.clone()))
         };
         let (temp, _) = transfer::fetch(&order, temp, patience, meter, async |start| {
             self.hub().open(repo, commit, entry, Range { start, end: None }).await

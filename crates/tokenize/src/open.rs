@@ -128,15 +128,16 @@ fn sign_of_no_repository(name: &str) -> Option<char> {
 
 /// A name as messages show it: what may be a password before the `@` of a host, or a key in a query, is hidden.
 fn shown(name: &str) -> String {
+    if name.starts_with(['.', '~', '/']) {
+        return name.to_owned();
+    }
     let (address, query) = name.split_once('?').map_or((name, ""), |(address, _)| (address, "?<redacted>"));
-    let rooted = name.starts_with(['.', '~', '/']) || name.contains("://");
     let user = address.rfind('@').filter(|at| {
         let before = &address[..*at];
-        !rooted && (before.contains(':') || !before.contains('/'))
+        before.contains(':') || !before.contains('/')
     });
     match user {
         Some(at) => format!("<redacted>{}{query}", &address[at..]),
-        None if rooted => name.to_owned(),
         None => address.to_owned() + query,
     }
 }
@@ -252,6 +253,9 @@ mod tests {
             ("me/tok@main", "(a revision goes into --tokenizer-revision)"),
             ("llama3:8b", "`llama3:8b` names no tokenizer"),
             ("~/me@home/tok", "me@home/tok does not exist"),
+            ("https://h/me/tok", "tokenizer path https://h/me/tok does not exist"),
+            ("https://h/tok?sig=CANARY", "tokenizer path https://h/tok?<redacted> does not exist"),
+            ("https://me:CANARY@h/tok", "tokenizer path <redacted>@h/tok does not exist"),
         ] {
             assert_eq!(Place::of(name, &options), Place::Here, "{name}");
             let text = Tokenizer::open(name, &options).unwrap_err().to_string();

@@ -252,7 +252,7 @@ mod tests {
         std::thread::scope(|scope| {
             let folder = unfinished.path();
             let writer = scope.spawn(move || {
-                (0_u64..).find(|number| fs::write(folder.join(number.to_string()), "1").is_err())
+                (0..1_000_000).find(|number| fs::write(folder.join(number.to_string()), "1").is_err())
             });
             while fs::read_dir(folder).unwrap().count() < 100 {
                 std::thread::yield_now();

@@ -255,7 +255,7 @@ fn starts_of_four(machine: &Machine, work: impl Fn() + Sync) -> Vec<Event> {
 
 #[test]
 fn who_waits_for_another_download_does_not_say_that_it_downloads() {
-    let one = Event::Start { files: 1, bytes: Some(LINES.len() as u64) };
+    let one = [Event::Start { files: 1, bytes: Some(LINES.len() as u64) }];
     let (hub, machine) = hub_with(&[("lfs:x.jsonl", LINES), ("tokenizer.json", LINES)]);
     let events = Arc::clone(&machine.events);
     let server = Server::start(move |request| match request.path() {
@@ -273,12 +273,12 @@ fn who_waits_for_another_download_does_not_say_that_it_downloads() {
     hub.fault(sends_when_one_waits(&machine));
     for plan in plans {
         let starts = starts_of_four(&machine, || _ = machine.sources().fetch(&plan).unwrap());
-        assert_eq!(starts, [one.clone()]);
+        assert_eq!(starts, one);
     }
     let starts = starts_of_four(&machine, || {
         machine.sources().model_files(&listing, &["tokenizer.json"]).unwrap();
     });
-    assert_eq!(starts, [one]);
+    assert_eq!(starts, one);
 }
 
 #[test]
