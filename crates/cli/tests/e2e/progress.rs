@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use crate::support::{Live, Mock, Place, aiperf, shell};
 
@@ -76,6 +76,27 @@ fn a_dumb_terminal_is_sent_no_control_sequences() {
         let shown = on_a_terminal_of("dumb", &place, "", &flags);
         assert!(shown.contains("LLM Metrics") && !shown.contains('\x1b'), "{shown:?}");
     }
+}
+
+/// Who waits is told for what on a line that is drawn anew, and the words of a signal take its place.
+#[test]
+fn the_words_of_a_signal_do_not_stand_behind_the_bar() {
+    let place = Place::new();
+    // A pipe that nobody writes into: reading waits.
+    std::fs::create_dir(place.path("words")).unwrap();
+    assert!(shell("mkfifo words/tokenizer.json").current_dir(place.root()).status().unwrap().success());
+    let command =
+        "echo pid $$; exec \"$AIPERF\" profile --model demo --tokenizer ./words --url mock:// --isl 16";
+    let mut command = shell(&format!("script -qec '{command}' /dev/null"));
+    command.env("TERM", "xterm").current_dir(place.root());
+    let live = Live::start(&mut command);
+    let shown = live.await_out("\r\x1b[Kopening the tokenizer: ");
+    let pid = shown.lines().find_map(|line| line.strip_prefix("pid ")?.trim().parse().ok()).unwrap();
+    rustix::process::kill_process(Pid::from_raw(pid).unwrap(), Signal::INT).unwrap();
+    let shown = live.end().out;
+    let (bars, words) = shown.rsplit_once("\r\x1b[K").unwrap();
+    assert!(bars.ends_with(" s"), "{shown:?}");
+    assert_eq!(words.trim_end(), "Ctrl-C: ended before the first request; nothing was written", "{shown:?}");
 }
 
 /// A name of which a part would act on the terminal is shown with that part escaped.
