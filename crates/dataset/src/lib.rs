@@ -57,7 +57,7 @@ pub use open::{open, open_until};
 pub use parquet::panic_is_caught;
 pub use raw_records::{RawRecords, RawRequest};
 pub use sampler::Sampler;
-pub use source::{Beginning, beginning, decoded_head, whole_lines};
+pub use source::{Beginning, WRONG_COLUMN, beginning, decoded_head, whole_lines};
 pub use stop::Stop;
 pub use texts::texts;
 

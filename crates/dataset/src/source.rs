@@ -22,6 +22,7 @@ use coding::{BOM, decompress, open};
 pub(crate) use coding::{Coding, coding, coding_of, read_error, reader};
 pub(crate) use columns::Columns;
 pub(crate) use csv::Header;
+pub use fields::WRONG_COLUMN;
 pub(crate) use fields::{check_columns, check_keys};
 pub use head::{Beginning, beginning, decoded_head, whole_lines};
 pub(crate) use lines::Lines;

@@ -178,7 +178,7 @@ impl Http {
         let proxy = self.proxies()?.between(request.url());
         let failure = match tokio::time::timeout(headers_within, self.client()?.execute(request)).await {
             Ok(Ok(response)) if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
-                return Err(proxies::asks_who(proxy.as_deref()).into());
+                return Err(proxies::asks_who(proxy.as_ref().map(|proxy| proxy.address.as_str())).into());
             }
             Ok(Ok(response)) => return Ok(response),
             Ok(Err(error)) => failed(&error, host, named_by),

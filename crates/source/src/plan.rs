@@ -122,6 +122,22 @@ impl Plan {
         self.folder.as_deref()
     }
 
+    /// The place of the data as messages name it: the reference as typed, and the folder below it that they lie in.
+    pub fn place(&self) -> String {
+        let typed = self.reference.redacted();
+        let place = typed.strip_suffix('/').unwrap_or(&typed);
+        let root = match &self.reference {
+            Reference::Hub(hub) => hub.path.as_deref().unwrap_or_default(),
+            Reference::S3(s3) => s3.key.trim_end_matches('/'),
+            Reference::Web(_) | Reference::Local(_) => return place.to_owned(),
+        };
+        let below = self.folder.as_deref().and_then(|folder| folder.strip_prefix(root)).unwrap_or_default();
+        match below.trim_matches('/') {
+            "" => place.to_owned(),
+            below => format!("{place}/{below}"),
+        }
+    }
+
     /// The digest of the one data file that the publisher declares.
     pub fn promised_sha256(&self) -> Option<&str> {
         self.data_sha256.as_deref()

@@ -164,7 +164,11 @@ fn json(validation: &Validation, provenance: Option<Value>) {
 
 /// Advice in the words of this command: the type is an argument here.
 fn as_argument(text: &str) -> String {
-    input::own_flags(text).replace("--custom-dataset-type", "TYPE")
+    // Only where nobody named one is it asked for.
+    let text = text
+        .replace("name the type with --custom-dataset-type", "put the type in the place of `auto`")
+        .replace("`auto`, and columns of", "`auto`, and name columns of");
+    input::own_flags(&text).replace("--custom-dataset-type", "TYPE")
 }
 
 fn shown(validation: &Validation) -> String {

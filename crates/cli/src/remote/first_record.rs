@@ -32,9 +32,7 @@ pub(crate) fn first_record(sources: &Sources, plan: &Plan) -> Result<FirstRecord
         let promotes = timing.as_ref().ok().map(|timing| timing.promotes && timing.timestamp);
         return Ok(FirstRecord { format: Some(format), promotes, fault: timing.err() });
     }
-    let detect = |path: &Path| {
-        Files.detect(path, &columns).map_err(|fault| by_reference(&fault, path, &plan.reference))
-    };
+    let detect = |path: &Path| Files.detect(path, &columns).map_err(|fault| by_reference(&fault, path, plan));
     let is_here = sources.present(plan)?.iter().all(|file| file.cached);
     // Columns make a schedule only where somebody says that they are a trace.
     let by_name = plan.files().next().is_some_and(|(name, _)| is_columnar(name));

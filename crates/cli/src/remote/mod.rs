@@ -125,7 +125,7 @@ impl<'a> Anywhere<'a> {
         provenance.detected(file.format.name());
         view.path().clone_into(&mut file.path);
         config.remote = Some(RemoteDataset {
-            name: Some(plan.reference.redacted()),
+            name: Some(plan.place()),
             lines: provenance.lines(),
             provenance: provenance.json(),
         });
@@ -155,7 +155,7 @@ pub(crate) fn detect(plan: &Plan, fetched: &mut Fetched) -> Result<(), String> {
             fetched.provenance.detected(found.format.name());
             Ok(())
         }
-        Err(fault) => Err(by_reference(&fault.to_string(), path, &plan.reference)),
+        Err(fault) => Err(by_reference(&fault.to_string(), path, plan)),
     }
 }
 
@@ -175,9 +175,7 @@ fn timing(
         return Ok(Ok(Timing { timestamp: true, promotes: true, ..Timing::default() }));
     }
     let look = |path: &Path| {
-        Files
-            .first_record_timing(path, format, columns)
-            .map_err(|fault| by_reference(&fault, path, &plan.reference))
+        Files.first_record_timing(path, format, columns).map_err(|fault| by_reference(&fault, path, plan))
     };
     let columnar = plan.files().next().is_some_and(|(name, _)| is_columnar(name));
     if columnar {
@@ -218,9 +216,8 @@ fn on_first_lines<T>(
 }
 
 /// A message about the data at `path`, naming them as the person did instead of by the place that they were brought to.
-fn by_reference(message: &str, path: &Path, reference: &Reference) -> String {
-    let shown = reference.redacted();
-    message.replace(&*path.to_string_lossy(), shown.strip_suffix('/').unwrap_or(&shown))
+fn by_reference(message: &str, path: &Path, plan: &Plan) -> String {
+    message.replace(&*path.to_string_lossy(), &plan.place())
 }
 
 impl DatasetProbe for Anywhere<'_> {
@@ -294,7 +291,7 @@ fn undetected(plan: &Plan, path: &Path, fault: &str) -> SourceError {
         .strip_prefix(&*path.to_string_lossy())
         .and_then(|rest| rest.strip_prefix(": "))
         .unwrap_or(fault);
-    let fault = by_reference(fault, path, &plan.reference);
+    let fault = by_reference(fault, path, plan);
     let is_step = |(_, fix): &(&str, &str)| fix.starts_with(|first: char| first.is_ascii_lowercase());
     let (what, fix) = fault
         .rsplit_once("; ")
@@ -352,6 +349,10 @@ pub(crate) fn check_first_record(
             Err(fault) => as_published(&fault.to_string(), plan, path),
         },
     };
+    if let Some(wrong) = fault.strip_suffix(aiperf_dataset::WRONG_COLUMN) {
+        let (what, fix) = (wrong.to_owned(), "Correct the name, or leave it out".to_owned());
+        return Err(Problem::Unreadable { what, fix }.about(plan.reference.redacted()));
+    }
     Err(Problem::Unreadable {
         what: format!("it does not look like {}: {fault}", format.name()),
         fix: "Choose another format with --custom-dataset-type, or ask the publisher to correct the data"
@@ -365,7 +366,11 @@ fn as_published(fault: &str, plan: &Plan, path: &Path) -> String {
     let here = path.display().to_string();
     match plan.paths().next() {
         Some(published) if !plan.is_folder() => fault.replace(&here, &published),
-        _ => fault.replace(&format!("{here}/"), "").replace(&here, &plan.reference.redacted()),
+        _ => {
+            let folder = plan.folder_path().filter(|folder| !folder.is_empty());
+            let within = folder.map_or_else(String::new, |folder| format!("{folder}/"));
+            fault.replace(&format!("{here}/"), &within).replace(&here, &plan.place())
+        }
     }
 }
 

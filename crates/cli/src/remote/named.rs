@@ -61,7 +61,7 @@ impl Named {
             path: fetched.view.path().to_owned(),
             format: declared.or_else(|| plan.format.and_then(formats::of_name)),
             block_size: plan.block_size.and_then(|size| u32::try_from(size).ok()),
-            fetched: Some((shown, fetched)),
+            fetched: Some((plan.place(), fetched)),
         })
     }
 
@@ -80,7 +80,7 @@ impl Named {
     pub(crate) fn told(&self, message: &str) -> String {
         let path = self.path.to_string_lossy();
         if let Some((shown, _)) = &self.fetched {
-            return message.replace(&*path, shown.strip_suffix('/').unwrap_or(shown));
+            return message.replace(&*path, shown);
         }
         // What is no reference may be one that is mistyped.
         message.replace(&*path, &redact_reference(&path))

@@ -89,7 +89,7 @@ fn what_cannot_be_looked_at_is_a_failure_in_one_line() {
         (
             &["validate", "auto", "odd.jsonl"],
             1,
-            "no dataset type fits its first record; name the type with TYPE",
+            "no dataset type fits its first record; put the type in the place of `auto`",
         ),
         (&["validate", "auto", "text.jsonl"], 1, "line 1 is neither a JSON object nor the header of a table"),
         (&["validate", "mooncake_trac", "bad.jsonl"], 2, "did you mean mooncake_trace?"),
@@ -379,7 +379,12 @@ fn a_file_of_no_type_is_told_the_nearest_one_and_what_it_lacks() {
         ("b.jsonl", "multi_turn", "line 1: field `turns`", "must not be empty"),
         ("c.csv", "burst_gpt_trace", "line 1: field `Response tokens`", "the file has no such column"),
         ("d.json", "weka_trace", "field `block_size`", "is missing"),
-        ("e.jsonl", "single_turn", "line 1: ", "; correct that, or name the type"),
+        (
+            "e.jsonl",
+            "single_turn",
+            "line 1: ",
+            "; correct that, or put the type in the place of `auto`, and name columns of",
+        ),
     ] {
         let output = run(&["validate", "auto", file], folder.path());
         let said = text(&output.stderr);
@@ -388,7 +393,7 @@ fn a_file_of_no_type_is_told_the_nearest_one_and_what_it_lacks() {
             said.contains(&format!("the nearest is {kind}, and {place}")) && said.contains(rule),
             "{file}: {said}"
         );
-        assert!(said.contains("name the type with TYPE"), "{said}");
+        assert!(said.contains("put the type in the place of `auto`"), "{said}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and that is what it is for")]
 
+mod advice;
 mod benchmark_datasets;
 mod canaries;
 mod checks;

@@ -22,6 +22,7 @@ fn a_proxy_that_is_not_there_is_named_beside_the_server() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let said = said(&format!("http://me:canary@{free}"));
     assert!(said.contains(&format!(": by way of the proxy {free}: ")), "{said}");
+    assert!(said.contains("Check the network and HTTP_PROXY, which names the proxy"), "{said}");
     assert!(said.contains("attempt 1 of 3 failed: could not connect to "), "{said}");
     assert!(!said.contains("canary"), "{said}");
 }

@@ -321,7 +321,7 @@ fn data_that_do_not_keep_what_is_declared_are_errors() {
         "holds the splits a, b",
     );
     shards(&["x.parquet", "y.jsonl"]).finding(&[], "error", "aiperf.json", "\"y.jsonl\" lies beside");
-    shards(&["x.parquet"]).finding(&[], "error", "d/x.parquet", "does not look like single_turn");
+    shards(&["x.parquet"]).finding(&[], "error", "d/x.parquet", "cannot read d/x.parquet: damaged");
     let set =
         Set::new(&[("aiperf.json", b"{\"path\": \"d\", \"format\": \"inputs_json\"}"), ("d/x.json", b"{}")]);
     set.finding(&[], "error", "aiperf.json", "inputs_json reads one file");

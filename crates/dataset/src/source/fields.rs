@@ -41,9 +41,12 @@ pub(crate) fn check_keys(file: &SourceFile) -> Result<(), DatasetError> {
     Ok(())
 }
 
+/// How a message ends about a column that was named and is not there.
+pub const WRONG_COLUMN: &str = "; correct the name, or leave it out";
+
 fn absent(path: &Path, field: &str, column: &str, what: &str) -> DatasetError {
     DatasetError::Unsuitable(format!(
-        "{}: --input-columns {field}={column}: {what}; correct the name, or leave it out",
+        "{}: --input-columns {field}={column}: {what}{WRONG_COLUMN}",
         path.display()
     ))
 }

@@ -26,18 +26,7 @@ impl Problem {
                 "Accept its terms on the Hub with the account of this HF_TOKEN".into()
             }
             Problem::Expired { .. } => "Generate a new URL".into(),
-            Problem::Connect { host, named_by, .. } => {
-                let setting = match named_by {
-                    Some(setting) => format!("{setting}, which names this host"),
-                    None if host.contains(".amazonaws.com") => {
-                        "HTTPS_PROXY, name the store in AWS_ENDPOINT_URL_S3 if it is not that of AWS".into()
-                    }
-                    None => "HTTPS_PROXY".into(),
-                };
-                format!(
-                    "Check the network and {setting}, or set {OFFLINE_VARIABLE}=1 to use what is in the cache"
-                )
-            }
+            Problem::Connect { host, named_by, .. } => of_no_connection(host, *named_by),
             Problem::NotHttp { is_https: false, .. } => {
                 "Check the address and its port, and whether a proxy answers in the place of the server".into()
             }
@@ -106,4 +95,19 @@ impl Problem {
             Problem::Interrupted => "Run again; nothing was left behind".into(),
         }
     }
+}
+
+/// `named_by` is the setting that names the host, or the proxy before it.
+fn of_no_connection(host: &str, named_by: Option<&str>) -> String {
+    let setting = match named_by {
+        Some(variable) if variable.to_ascii_uppercase().ends_with("_PROXY") => {
+            format!("{variable}, which names the proxy")
+        }
+        Some(setting) => format!("{setting}, which names this host"),
+        None if host.contains(".amazonaws.com") => {
+            "HTTPS_PROXY, name the store in AWS_ENDPOINT_URL_S3 if it is not that of AWS".into()
+        }
+        None => "HTTPS_PROXY".into(),
+    };
+    format!("Check the network and {setting}, or set {OFFLINE_VARIABLE}=1 to use what is in the cache")
 }

@@ -12,7 +12,20 @@ const VARIABLES: [&str; 6] =
 
 /// The rules of the environment, as the client reads them.
 #[derive(Debug)]
-pub(super) struct Proxies(Matcher);
+pub(super) struct Proxies {
+    matcher: Matcher,
+    /// The variable that names the proxy of http, and that of https.
+    named_by: [Option<&'static str>; 2],
+}
+
+/// A proxy that a request takes.
+#[derive(Debug)]
+pub(super) struct Proxy {
+    /// Host and port.
+    pub(super) address: String,
+    /// The variable that names it.
+    named_by: Option<&'static str>,
+}
 
 impl Proxies {
     /// Refuses a value that the client would pass over in silence. `get` reads a variable.
@@ -32,14 +45,22 @@ impl Proxies {
                 });
             }
         }
-        Ok(Proxies(Matcher::from_env()))
+        // As the client looks: the first that is set, and the one for all where that is empty.
+        let first = |names: &[&'static str]| {
+            let set = names.iter().find_map(|name| Some((*name, get(name)?)));
+            set.filter(|(_, value)| !value.is_empty()).map(|(name, _)| name)
+        };
+        let named_by =
+            [&VARIABLES[..2], &VARIABLES[2..4]].map(|own| first(own).or_else(|| first(&VARIABLES[4..])));
+        Ok(Proxies { matcher: Matcher::from_env(), named_by })
     }
 
-    /// Host and port of the proxy that a request to `url` takes.
-    pub(super) fn between(&self, url: &Url) -> Option<String> {
-        let found = self.0.intercept(&url.as_str().parse().ok()?)?;
+    /// The proxy that a request to `url` takes.
+    pub(super) fn between(&self, url: &Url) -> Option<Proxy> {
+        let found = self.matcher.intercept(&url.as_str().parse().ok()?)?;
         let host = found.uri().host()?.to_owned();
-        Some(found.uri().port_u16().map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
+        let address = found.uri().port_u16().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+        Some(Proxy { address, named_by: self.named_by[usize::from(url.scheme() == "https")] })
     }
 }
 
@@ -53,13 +74,15 @@ pub(super) fn asks_who(proxy: Option<&str>) -> Problem {
 }
 
 /// A failure of a request that went through a proxy names both.
-pub(super) fn by_way_of(proxy: &str, failure: Failure) -> Failure {
+pub(super) fn by_way_of(proxy: &Proxy, failure: Failure) -> Failure {
+    let Proxy { address: proxy, named_by: variable } = proxy;
     let told = |problem: Problem| match problem {
         Problem::Connect { cause, .. } if cause.contains("proxy authorization required") => {
             asks_who(Some(proxy))
         }
         Problem::Connect { host, cause, named_by } => {
-            Problem::Connect { host, cause: format!("by way of the proxy {proxy}: {cause}"), named_by }
+            let cause = format!("by way of the proxy {proxy}: {cause}");
+            Problem::Connect { host, cause, named_by: variable.or(named_by) }
         }
         Problem::Untrusted { host, cause, fix } => {
             Problem::Untrusted { host, cause: format!("by way of the proxy {proxy}: {cause}"), fix }
@@ -100,10 +123,13 @@ mod tests {
     fn a_failure_behind_a_proxy_names_it() {
         let failure = |cause: &str| {
             let problem = Problem::Connect { host: "h:1".into(), cause: cause.into(), named_by: None };
-            by_way_of("p:2", Failure::transient(problem))
+            let proxy = Proxy { address: "p:2".into(), named_by: Some("all_proxy") };
+            by_way_of(&proxy, Failure::transient(problem))
         };
         let Failure::Transient { problem, .. } = failure("refused") else { panic!("it may work later") };
         assert_eq!(problem.to_string(), "could not connect to h:1: by way of the proxy p:2: refused");
+        let fix = problem.fix();
+        assert!(fix.starts_with("Check the network and all_proxy, which names the proxy, or set"), "{fix}");
         let Failure::Final(problem) = failure("tunnel error: proxy authorization required") else {
             panic!("it does not help to ask again")
         };

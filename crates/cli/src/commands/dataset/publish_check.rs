@@ -132,7 +132,8 @@ fn check(directory: &Path, endpoint: Option<&str>, all: bool) -> Checked {
         if unknown.links {
             checked.unchecked.push("whether its links are published as the files that they lead to".into());
         }
-        checked.suggested = Some(suggestion::of_plan(directory, &plan));
+        let is_readable = !data::holds_unreadable(&checked.findings);
+        checked.suggested = Some(suggestion::of_plan(directory, &plan, is_readable));
     } else {
         // Whatever the manifest means, a credential is one.
         let mut found = Vec::new();

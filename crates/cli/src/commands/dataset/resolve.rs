@@ -1,6 +1,7 @@
 //! `aiperf dataset resolve REF`: what would run.
 
 use aiperf_config::FileFormat;
+use aiperf_dataset::public;
 use aiperf_source::{Ask, Problem, Reference};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
@@ -52,6 +53,16 @@ fn resolve(matches: &ArgMatches) -> Result<(), Failure> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // Invariant: clap requires it.
     let reference = Reference::of_argument(given("reference").unwrap_or_default())?;
+    if let Reference::Local(path) = &reference
+        && !path.exists()
+        && let Some(set) = path.to_str().and_then(public::find)
+    {
+        let name = set.name;
+        return Err(Failure::usage(format!(
+            "{name} is a public data set and no path; see `aiperf datasets {name}`, or fetch it with `aiperf dataset \
+             fetch --public-dataset {name}`"
+        )));
+    }
     if let Some(unknown) = given("endpoint").and_then(|name| endpoint_type(name).err()) {
         return Err(Failure::usage(format!("--endpoint-type: {unknown}")));
     }

@@ -459,11 +459,12 @@ impl Client {
         Url::parse(&format!("{endpoint}/{path}"))
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .filter(|url| url.username().is_empty() && url.password().is_none())
             .filter(|_| !endpoint.contains(['?', '#']))
             .ok_or_else(|| Problem::Setting {
                 name: "HF_ENDPOINT",
                 value: shown_address(endpoint),
-                rule: "it must be the URL of a Hub, such as https://huggingface.co, without a query",
+                rule: "it must be the URL of a Hub, such as https://huggingface.co, without a query and credentials",
             })
     }
 }

@@ -3,7 +3,9 @@
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
+use super::client::told_region;
 use super::credentials::Who;
+use super::place::is_region;
 use super::xml::{self, ErrorBody};
 use crate::error::Problem;
 use crate::http::{ATTEMPTS, Failure, header, own_time, server_time, transient_answer};
@@ -153,7 +155,12 @@ impl Refusal {
             (code, status) => Problem::Unexpected {
                 what: format!("{status} {} to a question about {object}", crate::error::printable(code))
                     .replace("  ", " "),
-                fix: "Check the reference, the endpoint and the region".into(),
+                fix: match told_region(self).filter(|region| is_region(region)) {
+                    Some(region) => format!(
+                        "The bucket is in {region}: check the endpoint (AWS_ENDPOINT_URL_S3), and set AWS_REGION={region}"
+                    ),
+                    None => "Check the reference, the endpoint and the region".into(),
+                },
             },
         }
     }

@@ -237,7 +237,8 @@ fn a_page(bucket: &str, key: &str) -> Problem {
     }
 }
 
-fn told_region(refusal: &Refusal) -> Option<String> {
+/// Where the bucket is, as an answer tells it.
+pub(super) fn told_region(refusal: &Refusal) -> Option<String> {
     let told = header(&refusal.headers, "x-amz-bucket-region").unwrap_or(&refusal.error.region);
     (!told.is_empty()).then(|| told.to_owned())
 }

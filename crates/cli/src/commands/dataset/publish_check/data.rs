@@ -11,6 +11,11 @@ use super::texts::texts;
 
 /// Records that are read unless all are asked for.
 pub(super) const RECORDS: u64 = 1_000;
+/// How a fault begins that no other format and no other record mends.
+const CANNOT_READ: &str = "cannot read ";
+/// How a loader ends a fault that another size of blocks may mend, for who runs it.
+const BLOCK_SIZE_ADVICE: [&str; 2] =
+    ["; set the trace's block size with --isl-block-size", ": set it with --isl-block-size"];
 /// A text file above this is better compressed.
 const LARGE: u64 = 100_000_000;
 /// Folders within folders.
@@ -75,24 +80,23 @@ pub(super) fn check_beside(
     findings: &mut Vec<Finding>,
 ) -> bool {
     let read: Vec<PathBuf> = plan.paths().map(|path| directory.join(path)).collect();
-    if plan.promised_sha256().is_some() {
+    let mut faults = records(directory, plan, all);
+    if plan.promised_sha256().is_some() && !holds_unreadable(&faults) {
         digest(plan, sidecar, &read, findings);
     }
-    let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
-    if let Some(format) = format {
-        records(directory, plan, format, all, findings);
-    }
+    findings.append(&mut faults);
     texts(directory, &read, all, findings)
 }
 
 /// Looks at the data that a run would read.
 pub(super) fn check(directory: &Path, plan: &Plan, all: bool, findings: &mut Vec<Finding>) -> Unknown {
     let read: Vec<PathBuf> = plan.paths().map(|path| directory.join(path)).collect();
-    digest(plan, super::MANIFEST, &read, findings);
-    let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
-    if let Some(format) = format {
-        records(directory, plan, format, all, findings);
+    let mut faults = records(directory, plan, all);
+    // Another file comes in the place of one that nobody reads, and one digest is none of a folder.
+    if !plan.is_folder() && !holds_unreadable(&faults) {
+        digest(plan, super::MANIFEST, &read, findings);
     }
+    findings.append(&mut faults);
     if !plan.dropped.is_empty() {
         findings.push(Finding::new(
             Level::Warning,
@@ -153,8 +157,11 @@ fn digest(plan: &Plan, manifest: &str, read: &[PathBuf], findings: &mut Vec<Find
     }
 }
 
-/// Reads the records as a run would.
-fn records(directory: &Path, plan: &Plan, format: FileFormat, all: bool, findings: &mut Vec<Finding>) {
+/// Reads the records as a run would: their faults.
+fn records(directory: &Path, plan: &Plan, all: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let format = FileFormat::ALL.iter().copied().find(|known| Some(known.name()) == plan.format);
+    let Some(format) = format else { return findings };
     let path = plan.folder_path().map_or_else(
         || plan.paths().next().map(|path| directory.join(path)).unwrap_or_default(),
         |folder| directory.join(folder),
@@ -176,6 +183,7 @@ fn records(directory: &Path, plan: &Plan, format: FileFormat, all: bool, finding
             "Correct the first ones, and check again",
         ));
     }
+    findings
 }
 
 /// A fault with the names that files have in the folder.
@@ -183,13 +191,29 @@ pub(super) fn told(directory: &Path, fault: &DatasetError) -> String {
     fault.to_string().replace(&format!("{}/", directory.display()), "")
 }
 
+/// Whether a file of data cannot be read at all, such as one of another compression.
+pub(super) fn holds_unreadable(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.level == Level::Error && finding.message.starts_with(CANNOT_READ))
+}
+
+/// The same of what a loader says.
+pub(super) fn is_unreadable(fault: &DatasetError) -> bool {
+    fault.to_string().starts_with(CANNOT_READ)
+}
+
 /// A record that is none of the format.
 pub(super) fn of_record(file: &str, format: FileFormat, fault: &str) -> Finding {
-    let mut finding = Finding::error(
-        file,
-        format!("it does not look like {}: {fault}", format.name()),
-        "Correct the record, or declare another format",
-    );
+    if fault.starts_with(CANNOT_READ) {
+        let (what, fix) = fault.rsplit_once("; ").unwrap_or((fault, "put a file there that can be read"));
+        return Finding::error(file, what, fix[..1].to_uppercase() + &fix[1..]);
+    }
+    let (fault, fix) = BLOCK_SIZE_ADVICE
+        .iter()
+        .find_map(|advice| fault.strip_suffix(advice))
+        .map_or((fault, "Correct the record, or declare another format"), |fault| {
+            (fault, "Correct \"block_size\" in the aiperf.json, or the record")
+        });
+    let mut finding = Finding::error(file, format!("it does not look like {}: {fault}", format.name()), fix);
     finding.line = between_line(fault);
     finding
 }
@@ -224,6 +248,14 @@ fn links(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) -> boo
     true
 }
 
+/// Whether a file says who may use the data, and how to cite them.
+fn is_legal(name: &str) -> bool {
+    let stem = name.split(['.', '-']).next().unwrap_or(name);
+    ["LICENSE", "LICENCE", "COPYING", "NOTICE", "CITATION"]
+        .iter()
+        .any(|known| stem.eq_ignore_ascii_case(known))
+}
+
 /// Files that no run reads.
 fn unread(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
     let Below { files, links } = below(directory);
@@ -240,7 +272,7 @@ fn unread(directory: &Path, read: &[PathBuf], findings: &mut Vec<Finding>) {
         .filter(|path| !read.contains(path))
         .map(|path| relative(directory, &path))
         .filter(|name| !name.split('/').any(|part| part.starts_with('.')))
-        .filter(|name| !name.rsplit('/').next().is_some_and(is_skipped))
+        .filter(|name| !name.rsplit('/').next().is_some_and(|name| is_skipped(name) || is_legal(name)))
         .collect();
     if names.is_empty() {
         return;

@@ -84,7 +84,9 @@ fn named(data: &[&PathBuf]) -> Option<PathBuf> {
 /// The manifest that names a file or folder, the format that its first file has, and what is wrong with it then.
 fn filled(directory: &Path, named: &Path, first: &Path) -> (Value, Option<FileFormat>, Option<Finding>) {
     let path = Some(data::relative(directory, named)).filter(|path| !path.is_empty());
-    let format = aiperf_dataset::detect(first, &InputColumns::default()).ok().map(|found| found.format);
+    let detected = aiperf_dataset::detect(first, &InputColumns::default());
+    let is_readable = !detected.as_ref().is_err_and(data::is_unreadable);
+    let format = detected.ok().map(|found| found.format);
     let mut manifest = Map::new();
     manifest.insert("path".into(), path.unwrap_or_else(|| ".".into()).into());
     manifest.insert("format".into(), format.map_or("<format>", FileFormat::name).into());
@@ -100,6 +102,7 @@ fn filled(directory: &Path, named: &Path, first: &Path) -> (Value, Option<FileFo
         });
     }
     if named == first
+        && is_readable
         && let Some(sha256) = data::sha256(first)
     {
         manifest.insert("sha256".into(), sha256.into());
@@ -114,8 +117,8 @@ fn fitting(path: &Path, format: FileFormat, usual: u32) -> u32 {
     std::iter::once(usual).chain((0..=14).rev().map(|power| 1 << power)).find(fits).unwrap_or(usual)
 }
 
-/// The manifest that would do for these data.
-pub(super) fn of_plan(directory: &Path, plan: &Plan) -> Value {
+/// The manifest that would do for these data, with their digest if they can be read.
+pub(super) fn of_plan(directory: &Path, plan: &Plan, is_readable: bool) -> Value {
     let mut manifest = Map::new();
     let path = plan.folder_path().map_or_else(
         || plan.paths().next().unwrap_or_default(),
@@ -131,6 +134,7 @@ pub(super) fn of_plan(directory: &Path, plan: &Plan) -> Value {
         manifest.insert("block_size".into(), size.into());
     }
     if plan.folder_path().is_none()
+        && is_readable
         && let Some(sha256) = data::sha256(&directory.join(path))
     {
         manifest.insert("sha256".into(), sha256.into());
