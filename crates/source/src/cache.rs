@@ -3,3 +3,4 @@
 pub(crate) mod hub;
 mod real;
 pub(crate) mod remote;
+pub(crate) mod times;

@@ -1,9 +1,11 @@
 //! Step 3: every file of a plan into the cache, verified.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use crate::cache::times::Times;
 use crate::digest::{Digests, ITS_SOURCE, Promise, Wanted, short};
 use crate::error::Problem;
 use crate::events::{Event, Events, Stop};
@@ -56,6 +58,38 @@ pub(crate) struct Fetch<'a, P, S> {
     pub(crate) patience: &'a Patience,
     pub(crate) events: &'a Events,
     pub(crate) stop: &'a Stop,
+    /// The bytes of what is here are read, whatever its record says.
+    pub(crate) compares: bool,
+    pub(crate) read: &'a ReadFiles,
+}
+
+/// Files that were read through, and what they looked like then: where that cannot be put on record, one command does
+/// not read them twice.
+#[derive(Debug, Default)]
+pub(crate) struct ReadFiles(Mutex<HashMap<PathBuf, (Times, Digests)>>);
+
+impl ReadFiles {
+    fn digests(
+        &self,
+        path: &Path,
+        wanted: Wanted,
+        read: impl FnOnce() -> io::Result<Option<Digests>>,
+    ) -> io::Result<Option<Digests>> {
+        let times = path.metadata().map(|found| Times::of(&found))?;
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        if let Some((then, digests)) = known
+            && then.are_still(&times)
+            && digests.git.is_some() == wanted.git_length.is_some()
+        {
+            return Ok(Some(digests));
+        }
+        let digests = read()?;
+        if let Some(digests) = &digests {
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(path.to_owned(), (times, digests.clone()));
+        }
+        Ok(digests)
+    }
 }
 
 impl<P: Protocol, S: Store> Fetch<'_, P, S> {
@@ -136,7 +170,7 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
             return Err(problem);
         }
         if self.plan.offline {
-            let damaged = self.store.hit(self.plan, file).map(Problem::Damaged);
+            let damaged = self.store.remains(self.plan, file).map(Problem::Damaged);
             return Err(damaged.unwrap_or_else(|| Problem::Offline(self.protocol.title(&file.path))));
         }
         if pass.lock.is_none() {
@@ -192,20 +226,31 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
 
     /// The digests of a file that is here, unless it is all stopped meanwhile.
     fn digests(&self, path: &Path, wanted: Wanted) -> Result<Digests, Problem> {
-        match transfer::digest_file(path, wanted, self.stop) {
+        match self.read.digests(path, wanted, || transfer::digest_file(path, wanted, self.stop)) {
             Ok(digests) => digests.ok_or(Problem::Interrupted),
             Err(error) if !self.store.is_cache() => Err(cannot_read(path, &error)),
             Err(error) => Err(Problem::CannotRead { path: path.to_owned(), cause: error.to_string() }),
         }
     }
 
+    /// A hit of which there is no doubt; where it is, offline, that is an error. Only bytes that were touched since they
+    /// came are read for it.
+    pub(crate) fn sound_hit(&self, file: &Entry) -> Result<Option<PathBuf>, Problem> {
+        let Some(path) = self.store.hit(self.plan, file) else { return Ok(None) };
+        let is_untouched = !self.compares && self.store.is_untouched(self.plan, file);
+        if is_untouched || self.verified_hit(file)?.is_some() {
+            return Ok(Some(path));
+        }
+        if self.plan.offline { Err(Problem::Damaged(path)) } else { Ok(None) }
+    }
+
     /// A hit that keeps what was promised of it. What is rehashed is told by the promise of the publisher; a hit
-    /// without one is taken by its size and the time of its last change, and its digest from the record where there
-    /// is one. Of a file that is read here anyway the promise of its source is looked at, too.
+    /// without one is taken by its size and its times, and its digest from the record where there is one. Of a file that
+    /// is read here anyway the promise of its source is looked at, too.
     fn verified_hit(&self, file: &Entry) -> Result<Option<(PathBuf, Digests)>, Problem> {
         let Some(path) = self.store.hit(self.plan, file) else { return Ok(None) };
         let mut recorded = self.store.recorded(self.plan, file);
-        if self.store.is_untouched(self.plan, file) {
+        if !self.compares && self.store.is_untouched(self.plan, file) {
             if self.plan.data_sha256.is_none()
                 && let Some(sha256) = recorded
             {
@@ -222,6 +267,9 @@ impl<P: Protocol, S: Store> Fetch<'_, P, S> {
             .map(|sha256| Promise::Sha256(sha256.clone()))
             .chain(blob.cloned())
             .all(|promise| digests.check(&promise).is_ok());
+        if kept {
+            self.store.note(file, &path);
+        }
         Ok(kept.then_some((path, digests)))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cache::hub::marks::blob_of_copy;
 use crate::cache::hub::{HubCache, has_bytes_of};
 use crate::digest::{ITS_SOURCE, Promise};
 use crate::error::{Problem, SourceError};
@@ -44,17 +45,17 @@ pub struct FoundModel {
 }
 
 /// Whether a file of a cache of the Hub is not what was downloaded: its blob is gone, or has other bytes than those that
-/// the name of the blob is the digest of. A file that links no blob has no such name.
+/// the name of the blob is the digest of. A copy that links no blob has the name that was noted when it was made, if any.
 pub fn is_damaged_copy(path: &Path) -> bool {
-    let Ok(target) = path.read_link() else { return false };
-    let Some(blob) = target.file_name().and_then(|name| name.to_str()).filter(|name| promise(name).is_some())
-    else {
-        return false;
+    let blob = match path.read_link() {
+        Ok(target) => target.file_name().and_then(|name| name.to_str()).map(str::to_owned),
+        Err(_) => blob_of_copy(path),
     };
+    let Some(blob) = blob.filter(|name| promise(name).is_some()) else { return false };
     if path.metadata().is_err() {
         return path.symlink_metadata().is_ok();
     }
-    has_bytes_of(path, blob, &Stop::default()).is_ok_and(|has| has == Some(false))
+    has_bytes_of(path, &blob, &Stop::default()).is_ok_and(|has| has == Some(false))
 }
 
 impl Sources {

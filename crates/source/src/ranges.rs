@@ -18,11 +18,11 @@ use crate::events::{Event, Events};
 use crate::http::{Failure, retrying};
 use crate::hub_files::HubFiles;
 use crate::plan::Plan;
+use crate::protocol::hub::offline::OfflineHub;
 use crate::protocol::hub::{Hub, promise};
 use crate::protocol::{Entry, Protocol as _, Range as Wanted};
 use crate::settings::REMOTE_CACHE_VARIABLE;
 use crate::sources::Sources;
-use crate::store::Store as _;
 use crate::temp::{self, Leftover, TempFile};
 use crate::transfer::{Meter, check_space, disk_problem};
 
@@ -63,7 +63,17 @@ impl Sources {
         let plan = files.plan(entry.clone());
         let about = |problem: Problem| problem.about(plan.reference.redacted());
         let cache = HubCache::new(&self.settings.hub, files.repo());
-        let whole = match cache.hit(&plan, &entry) {
+        let sound = self.run(&plan.reference, async {
+            if files.is_offline() {
+                let (reference, events) = (files.reference(), &self.events);
+                let protocol = OfflineHub { cache: &cache, reference, events };
+                return self.work(&protocol, &cache, &plan).sound_hit(&entry);
+            }
+            let protocol =
+                Hub { client: self.hub(), cache: &cache, reference: files.reference(), repo: files.repo() };
+            self.work(&protocol, &cache, &plan).sound_hit(&entry)
+        })?;
+        let whole = match sound {
             None => None,
             Some(path) => Some(File::open(&path).map_err(|error| {
                 about(Problem::CannotRead { path: path.clone(), cause: error.to_string() })
@@ -207,7 +217,9 @@ impl RangedFile {
         if self.files.is_offline() {
             let range = &ranges[0];
             let what = format!("bytes {} to {} of {}", range.start, range.end - 1, self.entry.path);
-            return Err(self.about(Problem::Offline(what)));
+            let cache = HubCache::new(&settings.hub, self.files.repo());
+            let damaged = cache.remains_of(self.files.commit(), &self.entry).map(Problem::Damaged);
+            return Err(self.about(damaged.unwrap_or(Problem::Offline(what))));
         }
         let bytes = ranges.iter().map(|range| range.end - range.start).sum();
         let events = if bytes < WORTH_SAYING { &Events::none() } else { events };

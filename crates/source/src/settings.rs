@@ -31,6 +31,8 @@ pub struct Settings {
     pub remote_cache: PathBuf,
     /// Use only what was downloaded; no socket, no DNS.
     pub offline: bool,
+    /// Read the bytes of what was downloaded before, and compare them, whatever is on record of it.
+    pub compares: bool,
     /// How long this program waits for others.
     pub patience: Patience,
 }
@@ -146,6 +148,7 @@ impl Settings {
         let offline = get(OFFLINE_VARIABLE).map(|text| switch(OFFLINE_VARIABLE, text)).transpose()?;
         let endpoint = get("HF_ENDPOINT").unwrap_or(HUB).trim_end_matches('/');
         Ok(Settings {
+            compares: false,
             hub: HubSettings {
                 endpoint: endpoint.to_owned(),
                 token: token.map(Secret::new),

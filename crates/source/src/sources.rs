@@ -9,7 +9,7 @@ use crate::cache::remote::RemoteCache;
 use crate::digest::Promise;
 use crate::error::{Problem, SourceError};
 use crate::events::{Event, Events, Stop};
-use crate::fetch::{Fetch, LocalFile};
+use crate::fetch::{Fetch, LocalFile, ReadFiles};
 use crate::http::{Http, retrying};
 use crate::plan::Plan;
 use crate::protocol::hub::Hub;
@@ -35,6 +35,7 @@ pub struct Sources {
     hub: OnceLock<Client>,
     web: OnceLock<Http>,
     s3: OnceLock<S3Client>,
+    read: ReadFiles,
 }
 
 /// The first bytes of the first file.
@@ -125,7 +126,15 @@ impl Sources {
     /// With these settings; what a person should see goes to `events`, and `stop` ends it.
     pub fn new(mut settings: Settings, events: Events, stop: Stop) -> Sources {
         settings.patience.events = events.clone();
-        Sources { settings, events, stop, hub: OnceLock::new(), web: OnceLock::new(), s3: OnceLock::new() }
+        Sources {
+            settings,
+            events,
+            stop,
+            hub: OnceLock::new(),
+            web: OnceLock::new(),
+            s3: OnceLock::new(),
+            read: ReadFiles::default(),
+        }
     }
 
     fn web(&self) -> &Http {
@@ -210,7 +219,7 @@ impl Sources {
     pub fn leading(&self, plan: &Plan, most: u64) -> Result<Leading, SourceError> {
         self.run(&plan.reference, async {
             with_protocol!(self, &plan.reference, |protocol, store| {
-                leading(protocol, store, plan, most, &self.settings).await
+                leading(&self.work(protocol, store, plan), most, &self.settings).await
             })
         })
     }
@@ -248,6 +257,8 @@ impl Sources {
             patience: &self.settings.patience,
             events: &self.events,
             stop: &self.stop,
+            compares: self.settings.compares,
+            read: &self.read,
         }
     }
 
@@ -303,16 +314,15 @@ impl Sources {
 }
 
 pub(crate) async fn leading<P: Protocol, S: Store>(
-    protocol: &P,
-    store: &S,
-    plan: &Plan,
+    fetch: &Fetch<'_, P, S>,
     most: u64,
     settings: &Settings,
 ) -> Result<Leading, Problem> {
     use std::io::Read as _;
 
+    let Fetch { protocol, plan, .. } = fetch;
     let first = plan.files.first().ok_or_else(|| Problem::Empty(plan.reference.redacted()))?;
-    if let Some(path) = store.hit(plan, first) {
+    if let Some(path) = fetch.sound_hit(first)? {
         let cannot =
             |error: std::io::Error| Problem::CannotRead { path: path.clone(), cause: error.to_string() };
         let file = std::fs::File::open(&path).map_err(cannot)?;

@@ -1,7 +1,7 @@
 //! Where fetched files stay. Each cache has its own layout; what is common is what a transfer needs of it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::digest::Digests;
 use crate::error::Problem;
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::protocol::Entry;
 use crate::temp::{Root, TempFile};
 
-/// A cache. A hit writes nothing.
+/// A cache. A hit downloads nothing.
 pub(crate) trait Store {
     /// A file of the plan that is in the cache and looks whole: where it lies.
     fn hit(&self, plan: &Plan, file: &Entry) -> Option<PathBuf>;
@@ -26,7 +26,7 @@ pub(crate) trait Store {
     fn publish(&self, plan: &Plan, file: &Entry, temp: TempFile, digests: &Digests) -> io::Result<PathBuf>;
 
     /// Puts aside what a hit turned out to be: not what was promised.
-    fn discard(&self, plan: &Plan, file: &Entry, path: &std::path::Path) -> io::Result<()>;
+    fn discard(&self, plan: &Plan, file: &Entry, path: &Path) -> io::Result<()>;
 
     /// Notes that every file of the plan is there, with its digest.
     fn finish(&self, plan: &Plan, digests: &[Digests]) -> Result<(), Problem>;
@@ -37,6 +37,14 @@ pub(crate) trait Store {
     /// Whether a file that is here is still the one on record, as far as can be told without reading it.
     fn is_untouched(&self, _: &Plan, _: &Entry) -> bool {
         true
+    }
+
+    /// Notes that the bytes of a file that lies at `path` were read and are what they should be.
+    fn note(&self, _: &Entry, _path: &Path) {}
+
+    /// What lies in the place of a file of the plan, whole or not.
+    fn remains(&self, plan: &Plan, file: &Entry) -> Option<PathBuf> {
+        self.hit(plan, file)
     }
 
     /// What lies where a file or its record belongs and can be no copy of it, with the reason.

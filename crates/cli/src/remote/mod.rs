@@ -35,6 +35,14 @@ pub(crate) fn sources(environment: &Environment) -> Result<(Sources, Signals), P
     sources_with(environment, |_| Ok(()))
 }
 
+/// The same, which read what was downloaded before, and compare it with what is on record.
+pub(crate) fn comparing_sources(environment: &Environment) -> Result<(Sources, Signals), Problem> {
+    sources_with(environment, |settings| {
+        settings.compares = true;
+        Ok(())
+    })
+}
+
 /// The same, with other settings than the usual.
 fn sources_with(
     environment: &Environment,

@@ -37,7 +37,7 @@ pub(crate) fn bring(
     let Some(public) = config.dataset.public.clone() else { return Ok(None) };
     let Some(set) = public::find(public.name) else { return Ok(None) };
     let nameless = |problem: Problem| Failure::from(problem.about(about(set, "")));
-    let (sources, _signals) = sources(environment).map_err(nameless)?;
+    let (sources, _signals) = sources(environment, false).map_err(nameless)?;
     let found = Found::of(environment, &sources, set, &public).map_err(|error| renamed(error, set))?;
     let origin = found.origin();
     let failed = |problem: Problem| Failure::from(problem.about(about(set, &origin)));
@@ -110,7 +110,7 @@ pub(crate) fn fetch(environment: &Environment, public: &PublicDataset) -> Result
     let unknown = || Failure::usage(format!("there is no public data set {}", public.name));
     let set = public::find(public.name).ok_or_else(unknown)?;
     let nameless = |problem: Problem| Failure::from(problem.about(about(set, "")));
-    let (sources, _signals) = sources(environment).map_err(nameless)?;
+    let (sources, _signals) = sources(environment, true).map_err(nameless)?;
     let found = Found::of(environment, &sources, set, public).map_err(|error| renamed(error, set))?;
     let mut facts = identity(set, public, &found);
     match set.reading {
@@ -142,9 +142,10 @@ pub(crate) fn fetch(environment: &Environment, public: &PublicDataset) -> Result
     Ok(Fetched { facts, line })
 }
 
-/// Sources that are as patient as is asked for public data sets.
-fn sources(environment: &Environment) -> Result<(Arc<Sources>, Signals), Problem> {
+/// Sources that are as patient as is asked for public data sets; those that `compare` read what is here already.
+fn sources(environment: &Environment, compare: bool) -> Result<(Arc<Sources>, Signals), Problem> {
     let patient = super::sources_with(environment, |settings| {
+        settings.compares = compare;
         let Some(text) = environment.variables.get(TIMEOUT_VARIABLE).filter(|text| !text.is_empty()) else {
             return Ok(());
         };

@@ -7,10 +7,12 @@
 //!                               /.no_exist/<commit>/<path>     proven absence
 //!                               /trees/<commit>.json           complete listing
 //!                               /.aiperf/<commit>/…            listings of folders; see `listings`
+//!                               /.aiperf/files/…               which bytes were compared; see `marks`
 //! <root>/.locks/datasets--<org>--<repo>/<etag>.lock
 //! ```
 
 mod listings;
+pub(crate) mod marks;
 
 use std::io;
 use std::os::unix::fs::symlink;
@@ -88,6 +90,13 @@ impl HubCache {
         }
         // Fetched under another name or commit: linked where that can be written.
         if !self.copies && self.link(commit, file).is_ok() { Some(pointer) } else { Some(blob) }
+    }
+
+    /// What lies in the place of a file and is not whole.
+    pub(crate) fn remains_of(&self, commit: &str, file: &Entry) -> Option<PathBuf> {
+        let blob = file.etag.as_deref().filter(|etag| promise(etag).is_some()).map(|etag| self.blob(etag));
+        let places = self.pointer(commit, &file.path).into_iter().chain(blob);
+        places.into_iter().find(|path| self.is_whole(path, None))
     }
 
     pub(crate) fn has_file(&self, commit: &str, file: &Entry) -> bool {
@@ -223,7 +232,9 @@ impl HubCache {
         // Invariant: entries of a Hub have an etag that is a digest.
         let etag = file.etag.as_deref().unwrap_or_default();
         temp.place(&self.blob(etag))?;
-        self.place(commit, file)
+        let path = self.place(commit, file)?;
+        self.mark(&path, etag);
+        Ok(path)
     }
 
     /// Whether a path of a snapshot is a folder.
@@ -243,6 +254,7 @@ impl HubCache {
         let etag = std::fs::read_link(&pointer)
             .ok()
             .and_then(|target| target.file_name().and_then(|name| name.to_str()).map(str::to_owned))
+            .or_else(|| marks::blob_of_copy(&pointer))
             .filter(|name| promise(name).is_some());
         Some(Entry {
             path: path.to_owned(),
@@ -410,6 +422,21 @@ impl Store for HubCache {
             Some(Promise::Sha256(sha256)) => Some(sha256),
             _ => None,
         }
+    }
+
+    fn is_untouched(&self, plan: &Plan, file: &Entry) -> bool {
+        let Some(etag) = file.etag.as_deref() else { return false };
+        self.hit(plan, file).is_some_and(|path| self.is_marked(&path, etag))
+    }
+
+    fn note(&self, file: &Entry, path: &Path) {
+        if let Some(etag) = file.etag.as_deref().filter(|etag| promise(etag).is_some()) {
+            self.mark(path, etag);
+        }
+    }
+
+    fn remains(&self, plan: &Plan, file: &Entry) -> Option<PathBuf> {
+        self.remains_of(commit_of(plan), file)
     }
 
     fn obstacle(&self, plan: &Plan, file: &Entry) -> Option<Problem> {

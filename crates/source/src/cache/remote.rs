@@ -181,7 +181,7 @@ impl RemoteCache {
                 && known.sha256 == file.sha256
                 && known.times() != file.times()
             {
-                (known.modified, known.changed) = file.times();
+                (known.modified, known.changed) = (file.modified, file.changed);
                 changed = true;
             }
         }
@@ -349,9 +349,12 @@ impl Store for RemoteCache {
 
     fn is_untouched(&self, plan: &Plan, file: &Entry) -> bool {
         self.recorded_file(plan, file).is_some_and(|(path, recorded)| {
-            // A record of an earlier version of this program does not have both.
-            recorded.changed.is_some() && recorded.times() == recorded.clone().at_times_of(&path).times()
+            recorded.times().are_still(&recorded.clone().at_times_of(&path).times())
         })
+    }
+
+    fn remains(&self, plan: &Plan, file: &Entry) -> Option<PathBuf> {
+        self.recorded_file(plan, file).map(|(path, _)| path).filter(|path| path.is_file())
     }
 
     fn obstacle(&self, plan: &Plan, file: &Entry) -> Option<Problem> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aiperf_source::Ask;
 use aiperf_test_servers::{Answer, Server};
 
-use crate::support::{Machine, ask};
+use crate::support::{Machine, ask, write_at_the_same_time};
 
 const LINE: &[u8] = b"{\"text\": \"hello\"}\n";
 
@@ -67,23 +67,6 @@ fn what_lies_in_the_place_of_a_cached_file_is_named() {
     in_its_place(&record);
     let text = refused(&machine, &reference);
     assert!(text.contains(&format!("cannot read {}: it is a directory", record.display())), "{text}");
-}
-
-/// Writes other bytes, or the same, and puts the time back, as who copies them with `cp -p` does.
-fn write_at_the_same_time(path: &Path, bytes: &[u8]) {
-    use std::os::unix::fs::MetadataExt as _;
-
-    let before = path.metadata().unwrap();
-    std::fs::write(path, bytes).unwrap();
-    let file = std::fs::File::options().write(true).open(path).unwrap();
-    let changed = |found: &std::fs::Metadata| (found.ctime(), found.ctime_nsec());
-    // Again while the clock of the filesystem, which is coarse, stands still.
-    loop {
-        file.set_modified(before.modified().unwrap()).unwrap();
-        if changed(&path.metadata().unwrap()) != changed(&before) {
-            return;
-        }
-    }
 }
 
 /// The record of the one file that is in the cache.
@@ -163,4 +146,13 @@ fn a_cache_that_cannot_be_entered_is_not_said_to_be_empty() {
             assert!(text.ends_with(&fix), "{text}");
         }
     }
+}
+
+#[test]
+fn offline_a_file_that_was_cut_is_called_damaged_and_not_missing() {
+    let (_server, mut machine, reference, path) = fetched();
+    std::fs::write(&path, &LINE[..9]).unwrap();
+    machine.set("HF_HUB_OFFLINE", "1");
+    let text = refused(&machine, &reference);
+    assert!(text.contains(&format!("{} is damaged", path.display())), "{text}");
 }

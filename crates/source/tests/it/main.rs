@@ -8,6 +8,7 @@ mod documents;
 mod faults;
 mod hostile;
 mod hub;
+mod hub_damaged;
 mod hub_offline;
 mod moto;
 mod python;

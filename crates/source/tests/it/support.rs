@@ -1,7 +1,7 @@
 //! A machine with a cache of its own.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(crate) struct Machine {
     pub(crate) stop: Stop,
     /// Changes how long it waits.
     pub(crate) patience: fn(&mut Patience),
+    /// It reads what it has, as `aiperf dataset fetch` does.
+    pub(crate) compares: bool,
 }
 
 impl Machine {
@@ -57,7 +59,14 @@ impl Machine {
         let mut all: BTreeMap<String, String> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         all.insert("HOME".into(), home.path().to_str().unwrap().to_owned());
-        Machine { home, variables: all, events: Arc::default(), stop: Stop::default(), patience: |_| {} }
+        Machine {
+            home,
+            variables: all,
+            events: Arc::default(),
+            stop: Stop::default(),
+            patience: |_| {},
+            compares: false,
+        }
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) {
@@ -69,6 +78,7 @@ impl Machine {
         settings.patience.between_attempts = [Duration::from_millis(1); 2];
         settings.patience.say_again = Duration::from_millis(100);
         (self.patience)(&mut settings.patience);
+        settings.compares = self.compares;
         let events = Arc::clone(&self.events);
         Sources::new(settings, Events::to(move |event| events.lock().unwrap().push(event)), self.stop.clone())
     }
@@ -96,6 +106,23 @@ impl Machine {
 
     pub(crate) fn hub_cache(&self) -> PathBuf {
         self.home.path().join(".cache/huggingface/hub")
+    }
+}
+
+/// Writes other bytes, or the same, and puts the time back, as who copies them with `cp -p` does.
+pub(crate) fn write_at_the_same_time(path: &Path, bytes: &[u8]) {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let before = path.metadata().unwrap();
+    std::fs::write(path, bytes).unwrap();
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let changed = |found: &std::fs::Metadata| (found.ctime(), found.ctime_nsec());
+    // Again while the clock of the filesystem, which is coarse, stands still.
+    loop {
+        file.set_modified(before.modified().unwrap()).unwrap();
+        if changed(&path.metadata().unwrap()) != changed(&before) {
+            return;
+        }
     }
 }
 

@@ -132,7 +132,7 @@ pub(super) fn run(matches: &ArgMatches) -> ExitStatus {
         return fetch_set(matches, name, &environment);
     }
     let references: Vec<&String> = matches.get_many("references").into_iter().flatten().collect();
-    let (sources, _signals) = match remote::sources(&environment) {
+    let (sources, _signals) = match remote::comparing_sources(&environment) {
         Ok(sources) => sources,
         Err(problem) => {
             // It is the fault of all of them.

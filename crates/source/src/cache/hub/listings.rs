@@ -37,7 +37,10 @@ impl HubCache {
             return;
         }
         let path = self.listing_path(commit, folder);
-        if path.exists() {
+        // One that was cut off, by a loss of power, is none.
+        let is_whole =
+            |text: Vec<u8>| serde_json::from_slice::<Value>(&text).is_ok_and(|tree| tree.is_object());
+        if std::fs::read(&path).is_ok_and(is_whole) {
             return;
         }
         let mut files = Map::new();

@@ -1,11 +1,11 @@
 //! What is on record of the files of an entry.
 
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::times::Times;
 use crate::digest::Digests;
 use crate::plan::Plan;
 use crate::protocol::Entry;
@@ -55,17 +55,12 @@ impl RecordedFile {
     /// The same with the times that the file at `path` has.
     pub(super) fn at_times_of(self, path: &Path) -> RecordedFile {
         let found = std::fs::symlink_metadata(path).ok();
-        let of = |seconds: i64, nanos: i64| {
-            let seconds = u64::try_from(seconds).ok()?;
-            seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(nanos).ok()?)
-        };
-        let modified = found.as_ref().and_then(|found| of(found.mtime(), found.mtime_nsec()));
-        let changed = found.as_ref().and_then(|found| of(found.ctime(), found.ctime_nsec()));
+        let Times { modified, changed } = found.as_ref().map(Times::of).unwrap_or_default();
         RecordedFile { modified, changed, ..self }
     }
 
-    pub(super) fn times(&self) -> (Option<u64>, Option<u64>) {
-        (self.modified, self.changed)
+    pub(super) fn times(&self) -> Times {
+        Times { modified: self.modified, changed: self.changed }
     }
 
     /// Whether this is the file of which the source tells this size.

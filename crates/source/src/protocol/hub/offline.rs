@@ -151,7 +151,11 @@ impl Protocol for OfflineHub<'_> {
 
     async fn prove(&self, found: &Found, file: Entry) -> Result<Entry, Problem> {
         let commit = found.commit.as_deref().unwrap_or_default();
-        if self.cache.has_file(commit, &file) { Ok(file) } else { Err(self.missing(&file.path)) }
+        if self.cache.has_file(commit, &file) {
+            return Ok(file);
+        }
+        let damaged = self.cache.remains_of(commit, &file).map(Problem::Damaged);
+        Err(damaged.unwrap_or_else(|| self.missing(&file.path)))
     }
 
     async fn open(&self, _: &Found, file: &Entry, _: Range) -> Result<Body, Failure> {
