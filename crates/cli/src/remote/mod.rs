@@ -375,9 +375,11 @@ fn as_published(fault: &str, plan: &Plan, path: &Path) -> String {
     match plan.paths().next() {
         Some(published) if !plan.is_folder() => fault.replace(&here, &published),
         _ => {
-            let folder = plan.folder_path().filter(|folder| !folder.is_empty());
-            let within = folder.map_or_else(String::new, |folder| format!("{folder}/"));
-            fault.replace(&format!("{here}/"), &within).replace(&here, &plan.place())
+            let (place, typed) = (plan.place(), plan.reference.redacted());
+            // From the reference on.
+            let below = place.strip_prefix(typed.trim_end_matches('/')).unwrap_or_default();
+            let within = below.strip_prefix('/').map_or_else(String::new, |below| format!("{below}/"));
+            fault.replace(&format!("{here}/"), &within).replace(&here, &place)
         }
     }
 }

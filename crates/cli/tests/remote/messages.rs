@@ -312,7 +312,7 @@ fn what_goes_wrong_with_a_download() {
             row(
                 "s3://traces/folder/",
                 met,
-                "does not look like raw_payload: a.jsonl",
+                "does not look like raw_payload: d/a.jsonl",
                 "Choose another format",
                 2,
             ),
