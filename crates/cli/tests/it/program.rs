@@ -213,15 +213,19 @@ fn an_argument_that_is_no_text_is_laid_to_its_flag() {
         assert!(told.contains(said) && !told.contains("CANARY"), "{told}");
     }
     let bad = std::ffi::OsStr::from_bytes(b"bad\xff");
-    for (arguments, said) in [
-        (&["dataset", "resolve", "--endpoint-type"][..], "the value of --endpoint-type is not valid UTF-8"),
-        (&["dataset", "resolve"], "argument 3 is not valid UTF-8"),
-        (&["mock-server", "--ttft"], "the value of --ttft is not valid UTF-8"),
+    for (arguments, said, usage) in [
+        (&["profile"][..], "argument 2 is not valid UTF-8", "aiperf profile --model NAME [FLAGS]"),
+        (
+            &["dataset", "resolve", "--endpoint-type"],
+            "the value of --endpoint-type is not valid UTF-8",
+            "aiperf dataset resolve",
+        ),
+        (&["dataset", "resolve"], "argument 3 is not valid UTF-8", "aiperf dataset resolve"),
+        (&["mock-server", "--ttft"], "the value of --ttft is not valid UTF-8", "aiperf mock-server"),
     ] {
         let output = aiperf().args(arguments).arg(bad).output().unwrap();
         assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
-        let usage = "Usage: aiperf profile --model NAME [FLAGS]";
-        assert!(text(&output.stderr).contains(usage), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(&format!("Usage: {usage}")), "{}", text(&output.stderr));
     }
 }
 
